@@ -23,7 +23,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.events_json import Asked, decode_line
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
-from tests.storage.event_log.test_log_contract import Writer, deltas, message
+from tests.storage.event_log.test_log_contract import Writer, deltas, message, submitted
 
 ANSWER: list[Event] = [
     PlanUpdated((PlanStep("s1", "Look", "in_progress", 0, "argocd"),), "Version"),
@@ -64,6 +64,28 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     code = main(["tasks", *arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
+
+
+def test_hostile_text_stays_in_its_row(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forged = "x\n\x1b[2J\x1b]52;c;eA==\x07task-two  2026-01-01\u202e"
+    asked = submitted("task\x1b[31m-one", "c1")
+    asked.history[0].parts[0].text = forged
+    step = PlanUpdated((PlanStep("s1", forged, "completed", 0, forged),), forged)
+    call = [AgentStarted(forged, "c1"), AgentFinished(forged, "c1", ok=False, reason=forged)]
+
+    async def write() -> None:
+        async with SqliteEventLog(data_dir / "tasks.db").opened() as log:
+            writer = Writer(log, asked.id, "c1")
+            await log.create(asked)
+            await writer.write(step, *call, TextDelta("supervisor", "m1", forged), FinalResult(forged, "m1"))
+
+    asyncio.run(write())
+    (row,) = run(capsys, "list")[1].splitlines()
+    assert row.startswith("task[31m-one  ")
+    assert row.endswith("  x [2J]52;c;eA==task-two 2026-01-01")
+    for arguments in (["list"], ["list", "--json"], ["show", asked.id], ["show", "no\x1b[2J"]):
+        _, output, error = run(capsys, *arguments)
+        assert not set("\x1b\x07\u202e") & set(output + error)
 
 
 def test_listing(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Final
 
 from ai_platform_engineering.cli.exit_codes import FAILED, refuse
+from ai_platform_engineering.cli.printing import print_lines, print_note
 from ai_platform_engineering.mcp.packages import InstallError, NoRuntimeError, install
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry, known_manifests
 from ai_platform_engineering.sandbox.store import SandboxError, reset_sandbox, sandbox_path
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.text.plain_text import aligned
 
 ALL: Final = "all"
 
 
 def list_agents(_options: argparse.Namespace, settings: Settings) -> int:
     registry = AgentRegistry.load(settings)
-    width = max((len(entry.name) for entry in registry.entries), default=0)
-    for entry in registry.entries:
-        where = entry.where if entry.enabled else "off"
-        print(f"{entry.name:<{width}}  {where:<10}  {registry.description(entry.name)}")
+    rows = [
+        (entry.name, entry.where if entry.enabled else "off", registry.description(entry.name))
+        for entry in registry.entries
+    ]
+    print_lines(*aligned(rows))
     return 0
 
 
@@ -45,7 +47,7 @@ def install_servers(options: argparse.Namespace, settings: Settings) -> int:
             # An image has what can run in it.
             skipped = ALL in named and isinstance(error, NoRuntimeError)
             failed = failed or not skipped
-            print(f"{name}: {error}", file=sys.stdout if skipped else sys.stderr)
+            (print_lines if skipped else print_note)(f"{name}: {error}")
         else:
             print(f"{name}: {lock.name} {'was installed' if done else 'is installed already'}", flush=True)
     return FAILED if failed else 0

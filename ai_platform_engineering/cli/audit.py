@@ -13,6 +13,7 @@ from ai_platform_engineering.audit.log import AuditUnavailableError
 from ai_platform_engineering.audit.record import Entry, EntryError, Head, iso_time
 from ai_platform_engineering.audit.verification import KeyMissingError, Verification, verify
 from ai_platform_engineering.cli.exit_codes import fail, refuse
+from ai_platform_engineering.cli.printing import print_lines
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.audit.stores import AuditRecord, audit_record, seal_of
@@ -32,9 +33,9 @@ def list_entries(options: argparse.Namespace, settings: Settings) -> int:
     finally:
         record.close()
     if options.json:
-        _print(*(entry.line() for entry in entries))
+        print_lines(*(entry.line() for entry in entries))
     else:
-        _print(*(aligned([*map(_cells, entries)]) if entries else ["There are no entries."]))
+        print_lines(*(aligned([*map(_cells, entries)]) if entries else ["There are no entries."]))
     return 0
 
 
@@ -52,10 +53,10 @@ def verify_record(options: argparse.Namespace, settings: Settings) -> int:
         return fail(error)
     except OSError as error:
         return refuse(f"{options.file} cannot be read: {reason(error)}.")
-    _print(*found.notes)
+    print_lines(*found.notes)
     if found.problem is not None:
         return fail(found.problem)
-    _print(f"The record is intact: {_number(found.entries)}. Head: {found.head.seq}:{found.head.hash}")
+    print_lines(f"The record is intact: {_number(found.entries)}. Head: {found.head.seq}:{found.head.hash}")
     return 0
 
 
@@ -147,7 +148,3 @@ def _what(facts: Mapping[str, Any]) -> str:
 
 def _number(entries: int) -> str:
     return f"{entries} {'entry' if entries == 1 else 'entries'}"
-
-
-def _print(*lines: str) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from ai_platform_engineering.cli.exit_codes import fail
+from ai_platform_engineering.cli.printing import print_lines, print_note
 from ai_platform_engineering.settings import MEMORY_SERVERS, Settings
 from ai_platform_engineering.storage.backup import BackupError, back_up
 from ai_platform_engineering.text.plain_text import aligned
@@ -19,11 +19,10 @@ def run_backup(options: argparse.Namespace, settings: Settings) -> int:
         copied = back_up(settings.data_dir, target)
     except BackupError as error:
         return fail(error)
-    for line in aligned([(file.name, f"{file.size:,} bytes") for file in copied]):
-        sys.stdout.write(f"{line}\n")
-    sys.stdout.write(f"{settings.data_dir} was copied to {target}.\n")
+    print_lines(*aligned([(file.name, f"{file.size:,} bytes") for file in copied]))
+    print_lines(f"{settings.data_dir} was copied to {target}.")
     for data, server in _elsewhere(settings):
-        sys.stderr.write(f"Not copied: {data}, stored in {server}. Back up that database as well.\n")
+        print_note(f"Not copied: {data}, stored in {server}. Back up that database as well.")
     return 0
 
 

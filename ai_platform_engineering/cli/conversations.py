@@ -20,6 +20,7 @@ import httpx
 
 from ai_platform_engineering.cli.confirmation import confirmed
 from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
+from ai_platform_engineering.cli.printing import print_lines
 from ai_platform_engineering.cli.tasks import recorded, short_question, shortened
 from ai_platform_engineering.events import SUPERVISOR, Canceled, Ending, Failed, FinalResult, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
@@ -30,12 +31,13 @@ from ai_platform_engineering.storage.event_log.event_log import TaskQuery
 from ai_platform_engineering.storage.event_log.file import LogInUseError, tasks_file
 from ai_platform_engineering.storage.event_log.reader import Row
 from ai_platform_engineering.text.form_text import form_lines
-from ai_platform_engineering.text.plain_text import aligned, clean, one_line
+from ai_platform_engineering.text.plain_text import aligned, one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError, refusal
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data
 from ai_platform_engineering.utils.a2a_common.protocol import STATE_NAMES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.server.timeline import first_question, iso_time, utc_time
 from ai_platform_engineering.utils.access_tokens import AccessTokenError
+from ai_platform_engineering.utils.characters import clean
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
@@ -111,7 +113,7 @@ def list_conversations(options: argparse.Namespace, settings: Settings) -> int:
         lines = [json.dumps(_facts(row)) for row in rows]
     else:
         lines = [*aligned([*map(_cells, rows)])] if rows else ["There are no conversations."]
-    _print(*lines)
+    print_lines(*lines)
     return 0
 
 
@@ -123,12 +125,12 @@ def show_conversation(options: argparse.Namespace, settings: Settings) -> int:
     except ConversationLookupError as error:
         return fail(error)
     if options.json:
-        _print(json.dumps({"id": context_id, "tasks": [turn.facts() for turn in turns]}, indent=2))
+        print_lines(json.dumps({"id": context_id, "tasks": [turn.facts() for turn in turns]}, indent=2))
         return 0
     for number, turn in enumerate(turns):
         if number:
-            _print("")
-        _print(*turn.lines())
+            print_lines("")
+        print_lines(*turn.lines())
     return 0
 
 
@@ -141,7 +143,7 @@ def delete_conversation(options: argparse.Namespace, settings: Settings) -> int:
         if not sys.stdin.isatty():
             return refuse(f"Without a terminal, --yes is required to delete the conversation {context_id}.")
         if not confirmed(f"Delete the conversation {context_id}{description}? [y/N] "):
-            _print("Nothing was deleted.")
+            print_lines("Nothing was deleted.")
             return FAILED
     try:
         if options.url is not None:
@@ -152,7 +154,7 @@ def delete_conversation(options: argparse.Namespace, settings: Settings) -> int:
         return refuse(error) if error.misconfigured else fail(error)
     except ReadableError as error:
         return fail(error)
-    _print(f"The conversation {context_id} was deleted, with {_number(count)}.")
+    print_lines(f"The conversation {context_id} was deleted, with {_number(count)}.")
     return 0
 
 
@@ -283,7 +285,3 @@ def _cells(row: ConversationRow) -> tuple[str, ...]:
 
 def _number(tasks: int) -> str:
     return f"{tasks} task{'' if tasks == 1 else 's'}"
-
-
-def _print(*lines: str) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))

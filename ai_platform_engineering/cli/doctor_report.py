@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ai_platform_engineering.knowledge_bases.rag.checkup import Checkup
 from ai_platform_engineering.multi_agents.placement import Where
@@ -18,6 +18,7 @@ from ai_platform_engineering.skills_middleware.checkup import SkillsCheckup
 from ai_platform_engineering.storage.checkpoints.stores import ConversationsCheckup
 from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.text.plain_text import aligned
+from ai_platform_engineering.utils.characters import clean
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -88,7 +89,7 @@ class Report:
 
 
 def to_json(report: Report) -> str:
-    return json.dumps({"ok": report.ok, **asdict(report)}, indent=2, ensure_ascii=False)
+    return json.dumps({"ok": report.ok, **asdict(report)}, indent=2)
 
 
 def show(report: Report, file: TextIO | None = None, width: int | None = None) -> None:
@@ -98,16 +99,25 @@ def show(report: Report, file: TextIO | None = None, width: int | None = None) -
     if not console.is_terminal:
         tables = [*_plain_rows(report), "", *_plain_stores(report)]
         lines = [*_facts(report), "", *tables, *_remarks(report), _verdict(report)]
-        file.write("\n".join(lines) + "\n")
+        file.write("".join(f"{_line(line)}\n" for line in lines))
         return
     for line in _facts(report):
-        console.print(escape(line))
+        console.print(_shown(line))
     console.print(_table(report))
     if report.stores:
         console.print(_store_table(report))
     for remark in _remarks(report):
-        console.print(f"[yellow]{escape(remark)}[/]")
-    console.print(f"[{'green' if report.ok else 'red'}]{escape(_verdict(report))}[/]")
+        console.print(_shown(remark), style="yellow")
+    console.print(_shown(_verdict(report)), style="green" if report.ok else "red")
+
+
+def _shown(text: str) -> Text:
+    return Text(_line(text))
+
+
+def _line(text: str) -> str:
+    """`text` on one line: names and reasons come from agents, servers and files. Spaces stay as they are."""
+    return " ".join(clean(text).splitlines())
 
 
 def _facts(report: Report) -> list[str]:
@@ -158,7 +168,7 @@ def _table(report: Report) -> Table:
     table.add_column(_HEADINGS[-1], overflow="fold")
     for agent in report.agents:
         style = "dim" if not agent.enabled else "" if agent.usable else "red"
-        table.add_row(*(escape(cell) for cell in _cells(agent)), style=style)
+        table.add_row(*map(_shown, _cells(agent)), style=style)
     return table
 
 
@@ -180,7 +190,7 @@ def _store_table(report: Report) -> Table:
         table.add_column(heading, no_wrap=True)
     table.add_column(_STORE_HEADINGS[-1], overflow="fold")
     for store in report.stores:
-        table.add_row(*(escape(cell) for cell in _store_cells(store)), style="red" if store.problem else "")
+        table.add_row(*map(_shown, _store_cells(store)), style="red" if store.problem else "")
     return table
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Final
+
+from ai_platform_engineering.cli.printing import print_note
 
 FAILED: Final = 1
 MISCONFIGURED: Final = 2
@@ -12,7 +13,7 @@ INTERRUPTED: Final = 130
 
 def refuse(error: Exception | str) -> int:
     """Print why the command cannot run, and return the exit code for invalid arguments or settings."""
-    print(f"platform-engineer: {error}", file=sys.stderr)
+    print_note(f"platform-engineer: {error}")
     return MISCONFIGURED
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from datetime import UTC, datetime
 
 from ai_platform_engineering.cli.exit_codes import fail
+from ai_platform_engineering.cli.printing import print_lines
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.store import newest_feedback
 from ai_platform_engineering.settings import Settings, SettingsError
@@ -24,7 +24,7 @@ def list_feedback(options: argparse.Namespace, settings: Settings) -> int:
         lines = [json.dumps(feedback.facts()) for feedback in found]
     else:
         lines = [*aligned([*map(_row, found)])] if found else ["There is no feedback."]
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    print_lines(*lines)
     return 0
 
 

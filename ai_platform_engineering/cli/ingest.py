@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from ai_platform_engineering.cli.exit_codes import INTERRUPTED, fail, refuse
 from ai_platform_engineering.cli.ingest_progress import showing_progress
+from ai_platform_engineering.cli.printing import print_lines, print_note
 from ai_platform_engineering.knowledge_bases.rag.chunked_text import Chunker, chunk_in_thread
 from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
@@ -70,7 +71,7 @@ def ingest_source(options: argparse.Namespace, settings: Settings) -> int:
     except ReadableError as error:
         return fail(error)
     except KeyboardInterrupt:
-        _say("Interrupted. Ingested documents are stored; the same command continues from there.")
+        print_note("Interrupted. Ingested documents are stored; the same command continues from there.")
         return INTERRUPTED
 
 
@@ -98,7 +99,7 @@ def run_ingest(options: IngestOptions, settings: Settings) -> int:
 
 def _embedder(settings: Settings) -> Embedder | None:
     if note := why_none(settings):
-        _say(note)
+        print_note(note)
     try:
         return embedder_of(settings)
     except EmbeddingsError as error:
@@ -169,13 +170,13 @@ async def _opened_folder(source: DocumentSource) -> AsyncIterator[_OpenedSource]
 
 def _print_report(source: DocumentSource, report: IngestReport) -> None:
     for failure in report.failed[:_SHOWN_FAILURES]:
-        _say(f"{one_line(failure.path)}: {one_line(failure.reason)}")
+        print_note(f"{one_line(failure.path)}: {one_line(failure.reason)}")
     if len(report.failed) > _SHOWN_FAILURES:
-        _say(f"and {len(report.failed) - _SHOWN_FAILURES:,} more; --json lists them all.")
+        print_note(f"and {len(report.failed) - _SHOWN_FAILURES:,} more; --json lists them all.")
     if not report.complete:
-        _say(_INCOMPLETE if isinstance(source, FolderSource) else f"{_INCOMPLETE} {_MORE_PAGES}")
+        print_note(_INCOMPLETE if isinstance(source, FolderSource) else f"{_INCOMPLETE} {_MORE_PAGES}")
     if not (report.added or report.updated or report.unchanged or report.failed):
-        _say(f"{one_line(source.origin)} has no documents of a supported type: {', '.join(SUFFIXES)}.")
+        print_note(f"{one_line(source.origin)} has no documents of a supported type: {', '.join(SUFFIXES)}.")
     counts = {
         "added": report.added,
         "updated": report.updated,
@@ -184,7 +185,7 @@ def _print_report(source: DocumentSource, report: IngestReport) -> None:
         "failed": len(report.failed),
     }
     documents = ", ".join(f"{count:,} {state}" for state, count in counts.items() if count) or "nothing"
-    sys.stdout.write(f"{source.datasource}: {documents}; {report.chunks:,} chunks in {report.seconds:.1f} s.\n")
+    print_lines(f"{source.datasource}: {documents}; {report.chunks:,} chunks in {report.seconds:.1f} s.")
 
 
 def _print_json(source: DocumentSource, report: IngestReport) -> None:
@@ -196,7 +197,3 @@ def _print_json(source: DocumentSource, report: IngestReport) -> None:
         "seconds": round(report.seconds, 3),
     }
     sys.stdout.write(f"{json.dumps(facts)}\n")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

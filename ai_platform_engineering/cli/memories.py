@@ -15,6 +15,7 @@ from typing import TypeVar
 from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.cli.confirmation import confirmed
 from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
+from ai_platform_engineering.cli.printing import print_lines
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.audit.stores import COMMAND_LINE, recording
@@ -35,9 +36,9 @@ def list_memories(options: argparse.Namespace, settings: Settings) -> int:
     except ReadableError as error:
         return fail(error)
     if options.json:
-        _print(*(json.dumps(memory.facts(), ensure_ascii=False) for memory in found))
+        print_lines(*(json.dumps(memory.facts()) for memory in found))
     else:
-        _print(*(aligned([*map(_cells, found)]) if found else ["Nothing is remembered."]))
+        print_lines(*(aligned([*map(_cells, found)]) if found else ["Nothing is remembered."]))
     return 0
 
 
@@ -50,7 +51,7 @@ def forget_memory(options: argparse.Namespace, settings: Settings) -> int:
         _record(settings, f"memory {memory.id} of {owner}")
     except ReadableError as error:
         return fail(error)
-    _print(json.dumps(memory.facts(), ensure_ascii=False) if options.json else f"Forgotten: {one_line(memory.text)}")
+    print_lines(json.dumps(memory.facts()) if options.json else f"Forgotten: {one_line(memory.text)}")
     return 0
 
 
@@ -60,7 +61,7 @@ def forget_all_memories(options: argparse.Namespace, settings: Settings) -> int:
         if not sys.stdin.isatty():
             return refuse(f"Without a terminal, --yes is required to forget all memories {whose}.")
         if not confirmed(f"Forget all memories {whose}? [y/N] "):
-            _print("Nothing was forgotten.")
+            print_lines("Nothing was forgotten.")
             return FAILED
     owner = _owner(options)
     try:
@@ -69,7 +70,7 @@ def forget_all_memories(options: argparse.Namespace, settings: Settings) -> int:
     except ReadableError as error:
         return fail(error)
     number = f"{count} memor{'y was' if count == 1 else 'ies were'}"
-    _print(json.dumps({"forgotten": count}) if options.json else f"{number} forgotten.")
+    print_lines(json.dumps({"forgotten": count}) if options.json else f"{number} forgotten.")
     return 0
 
 
@@ -109,7 +110,3 @@ def _run(settings: Settings, work: Callable[[Memories], Awaitable[T]]) -> T | No
 
 def _cells(memory: Memory) -> tuple[str, ...]:
     return memory.id, f"{memory.created:%Y-%m-%d %H:%M:%S}", one_line(memory.text)
-
-
-def _print(*lines: str) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))

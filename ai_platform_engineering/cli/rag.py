@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from ai_platform_engineering.cli.exit_codes import fail
+from ai_platform_engineering.cli.printing import print_lines, print_note
 from ai_platform_engineering.knowledge_bases.rag.documents import Datasource
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResult, SearchResults
@@ -63,13 +63,13 @@ async def _search(options: argparse.Namespace, settings: Settings) -> int:
     async with _opened(settings) as knowledge_base:
         found = await knowledge_base.search(options.query, options.limit, datasource=options.datasource)
     if options.json:
-        _print(found.model_dump_json(exclude_none=True))
+        print_lines(found.model_dump_json(exclude_none=True, ensure_ascii=True))
         return 0
     for number, result in enumerate(found.results, start=1):
         for line in _shown(number, result):
-            _print(line)
+            print_lines(line)
     if found.note:
-        sys.stderr.write(f"{found.note}\n")
+        print_note(found.note)
     return 0
 
 
@@ -78,10 +78,10 @@ async def _list_datasources(options: argparse.Namespace, settings: Settings) -> 
         found = await knowledge_base.datasources()
     if options.json:
         for view in DatasourcesView.of(found).datasources:
-            _print(view.model_dump_json(exclude_none=True))
+            print_lines(view.model_dump_json(exclude_none=True, ensure_ascii=True))
         return 0
     for line in aligned([("DATASOURCE", "DOCUMENTS", "CHUNKS", "UPDATED", "ORIGIN"), *map(_row, found)]):
-        _print(line)
+        print_lines(line)
     return 0
 
 
@@ -94,7 +94,7 @@ async def _remove_datasource(options: argparse.Namespace, settings: Settings) ->
         await knowledge_base.remove_datasource(name)
     finally:
         await knowledge_base.aclose()
-    _print(f"The datasource {name} was removed.")
+    print_lines(f"The datasource {name} was removed.")
     return 0
 
 
@@ -124,7 +124,3 @@ def _shown(number: int, result: SearchResult) -> Iterator[str]:
 def _row(datasource: Datasource) -> tuple[str, ...]:
     updated = "" if datasource.updated is None else f"{datasource.updated:%Y-%m-%d %H:%M}"
     return datasource.name, str(datasource.documents), str(datasource.chunks), updated, one_line(datasource.origin)
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

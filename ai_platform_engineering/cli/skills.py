@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,13 +17,15 @@ import httpx
 from starlette.types import Receive, Scope, Send
 
 from ai_platform_engineering.cli.exit_codes import fail, refuse
+from ai_platform_engineering.cli.printing import print_lines, print_note
 from ai_platform_engineering.cli.skills_validation import PathError, check_path, indented, remarks
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill
 from ai_platform_engineering.skills_middleware.client import SkillsApiError, SkillsClient, SkillsStatus
 from ai_platform_engineering.skills_middleware.skill import InvalidSkillError, Visibility
-from ai_platform_engineering.text.plain_text import aligned, clean, one_line
+from ai_platform_engineering.text.plain_text import aligned, one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.characters import clean
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
 from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
@@ -111,15 +112,15 @@ async def _list_skills(options: argparse.Namespace, settings: Settings) -> int:
         status = None if options.json else await connection.client.status()
     if status is None:
         for skill in skills:
-            _print(json.dumps(skill))
+            print_lines(json.dumps(skill))
         return 0
     if skills:
         rows = [row for skill in skills for row in _rows(skill, with_overridden=options.all)]
         for line in aligned([("NAME", "SOURCE", "VISIBILITY", "DESCRIPTION"), *rows]):
-            _print(line)
+            print_lines(line)
     matching = f" that match {query!r}" if query else ""
     off = "" if status.sources else ". They are switched off: ENABLE_SKILLS=false"
-    _say(f"{_count(len(skills), 'skill')}{matching} {connection.place}{off}.")
+    print_note(f"{_count(len(skills), 'skill')}{matching} {connection.place}{off}.")
     _say_problems(status)
     return 0
 
@@ -128,12 +129,12 @@ async def _show_skill(options: argparse.Namespace, settings: Settings) -> int:
     async with _connected(settings, options.url) as connection:
         skill = await _found(connection.client, options.name)
     if options.file is not None:
-        _print(clean(_file_of(skill, options.file)).rstrip("\n"))
+        print_lines(clean(_file_of(skill, options.file)).rstrip("\n"))
     elif options.json:
-        _print(json.dumps(skill, indent=2))
+        print_lines(json.dumps(skill, indent=2))
     else:
         for line in _described(skill):
-            _print(line)
+            print_lines(line)
     return 0
 
 
@@ -154,11 +155,11 @@ async def _add_skill(options: argparse.Namespace, settings: Settings, access: Re
             before = await client.get(name, wanted)
             stored, done = await client.replace(name, wanted, str(before["etag"]), body), "replaced"
     for line in remarks(checked):
-        _say(line)
+        print_note(line)
     if options.json:
-        _print(json.dumps(stored))
+        print_lines(json.dumps(stored))
     else:
-        _print(f"The skill {name} was {done} {connection.place}. The next request uses it.")
+        print_lines(f"The skill {name} was {done} {connection.place}. The next request uses it.")
     return 0
 
 
@@ -175,11 +176,11 @@ async def _remove_skill(options: argparse.Namespace, settings: Settings, access:
             raise
         left = await connection.client.find(name)
     if options.json:
-        _print(json.dumps({"removed": name, **access.parameters}))
+        print_lines(json.dumps({"removed": name, **access.parameters}))
         return 0
-    _print(f"The skill {name} was removed {connection.place}. The next request does not use it.")
+    print_lines(f"The skill {name} was removed {connection.place}. The next request does not use it.")
     if left is not None:
-        _say(f"The {left['visibility']} skill {name} of the source {left['source']} is in effect now.")
+        print_note(f"The {left['visibility']} skill {name} of the source {left['source']} is in effect now.")
     return 0
 
 
@@ -188,10 +189,12 @@ async def _refresh_skills(options: argparse.Namespace, settings: Settings) -> in
     async with _connected(settings, options.url) as connection:
         refreshed = await connection.client.refresh()
     if options.json:
-        _print(json.dumps(refreshed.facts))
+        print_lines(json.dumps(refreshed.facts))
     else:
         counts = ", ".join(f"{source.name} {source.count}" for source in refreshed.sources)
-        _print(f"The sources were loaded again {connection.place}: {one_line(counts) or 'skills are switched off'}.")
+        print_lines(
+            f"The sources were loaded again {connection.place}: {one_line(counts) or 'skills are switched off'}."
+        )
         _say_problems(refreshed)
     return 1 if any(source.failed for source in refreshed.sources) else 0
 
@@ -308,18 +311,10 @@ def _checked(path: Path) -> CheckedSkill:
 
 def _say_problems(status: SkillsStatus) -> None:
     for problem in status.problems[:_MAX_PROBLEMS]:
-        _say(one_line(problem))
+        print_note(one_line(problem))
     if (more := len(status.problems) - _MAX_PROBLEMS) > 0:
-        _say(f"{more} more problems; `platform-engineer skills refresh --json` has them all.")
+        print_note(f"{more} more problems; `platform-engineer skills refresh --json` has them all.")
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
+from ai_platform_engineering.cli.printing import print_lines
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.archive_entry import MAX_ARCHIVE_SIZE
 from ai_platform_engineering.skills_middleware.archives import read_archive
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, checked_skill
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT, InvalidSkillError
 from ai_platform_engineering.skills_middleware.sources.folder import read_folder
-from ai_platform_engineering.text.plain_text import clean, one_line
+from ai_platform_engineering.text.plain_text import one_line
+from ai_platform_engineering.utils.characters import clean
 from ai_platform_engineering.utils.errors import ReadableError
 
 
@@ -32,11 +33,13 @@ def validate_skills(options: argparse.Namespace, _settings: Settings) -> int:
             _report_invalid(path, error, as_json=options.json)
             continue
         if options.json:
-            _print(json.dumps({"path": str(path), "valid": True, "name": checked.document.name, **_facts(checked)}))
+            print_lines(
+                json.dumps({"path": str(path), "valid": True, "name": checked.document.name, **_facts(checked)})
+            )
             continue
-        _print(f"{path}: {checked.document.name} can be used.")
+        print_lines(f"{path}: {checked.document.name} can be used.")
         for line in remarks(checked):
-            _print(f"  {line}")
+            print_lines(f"  {line}")
     return 1 if failed else 0
 
 
@@ -74,12 +77,12 @@ def indented(text: str) -> str:
 
 def _report_invalid(path: Path, error: InvalidSkillError | PathError, *, as_json: bool) -> None:
     if not as_json:
-        _print(f"{path}: not usable\n{indented(clean(str(error)))}")
+        print_lines(f"{path}: not usable\n{indented(clean(str(error)))}")
         return
     problems = error.problems if isinstance(error, InvalidSkillError) else ()
     rows = [{"code": each.code, "path": each.path, "message": each.message} for each in problems]
     rows = rows or [{"code": "path", "path": str(path), "message": str(error)}]
-    _print(json.dumps({"path": str(path), "valid": False, "problems": rows}))
+    print_lines(json.dumps({"path": str(path), "valid": False, "problems": rows}))
 
 
 def _read(path: Path) -> bytes:
@@ -95,7 +98,3 @@ def _facts(checked: CheckedSkill) -> dict[str, object]:
         for each in checked.findings
     ]
     return {"warnings": warnings, "findings": findings}
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

@@ -13,6 +13,7 @@ from a2a.types.a2a_pb2 import Message, Task
 from google.protobuf.json_format import MessageToDict
 
 from ai_platform_engineering.cli.exit_codes import fail, refuse
+from ai_platform_engineering.cli.printing import print_lines
 from ai_platform_engineering.events import SUPERVISOR, Event
 from ai_platform_engineering.events_json import Asked, encode_line
 from ai_platform_engineering.settings import Settings
@@ -23,10 +24,11 @@ from ai_platform_engineering.storage.event_log.task_record import TaskRecord
 from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import reduce, resume_view
 from ai_platform_engineering.terminal.view import View
-from ai_platform_engineering.text.plain_text import clean, one_line
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.a2a_common.protocol import STATE_NAMES
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
 from ai_platform_engineering.utils.a2a_common.server.timeline import first_question, iso_time, timeline, utc_time
+from ai_platform_engineering.utils.characters import clean
 
 STATES: Final = {name: state for state, name in STATE_NAMES.items()}
 _QUESTION_LENGTH: Final = 60
@@ -68,12 +70,13 @@ def list_tasks(options: argparse.Namespace, settings: Settings) -> int:
         rows = archive.page(query).rows
     for row in rows:
         if options.json:
-            _print(json.dumps(_facts(row)))
+            print_lines(json.dumps(_facts(row)))
         else:
             shown = short_question(row.submitted)
-            _print(f"{row.id}  {utc_time(row.changed_ns):%Y-%m-%d %H:%M:%S}  {STATE_NAMES[row.state]:<14}  {shown}")
+            changed = f"{utc_time(row.changed_ns):%Y-%m-%d %H:%M:%S}"
+            print_lines(f"{one_line(row.id)}  {changed}  {STATE_NAMES[row.state]:<14}  {shown}")
     if not rows and not options.json:
-        _print("There are no tasks." if state is None else f"There are no tasks in the state {state}.")
+        print_lines("There are no tasks." if state is None else f"There are no tasks in the state {state}.")
     return 0
 
 
@@ -82,7 +85,7 @@ def show_task(options: argparse.Namespace, settings: Settings) -> int:
     try:
         with open_archive(settings, agent) as archive:
             if options.json:
-                _print(json.dumps(MessageToDict(_record(archive, options.id).snapshot().task), indent=2))
+                print_lines(json.dumps(MessageToDict(_record(archive, options.id).snapshot().task), indent=2))
             else:
                 _print_recording(_recording(archive, options.id, agent))
     except TaskLookupError as error:
@@ -96,7 +99,7 @@ def _print_recording(recording: Iterable[tuple[float, Event | Asked]]) -> None:
         if isinstance(item, Asked):
             _print_view(view)
             view = resume_view(view)
-            _print(f"> {clean(item.question)}\n")
+            print_lines(f"> {clean(item.question)}\n")
         else:
             view = reduce(view, item)
     _print_view(view)
@@ -150,8 +153,4 @@ def _facts(row: Row) -> dict[str, object]:
 
 def _print_view(view: View) -> None:
     for line in plain_lines(view.transcript):
-        _print(line.text)
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+        print_lines(line.text)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 
 from ai_platform_engineering.cli.exit_codes import fail
+from ai_platform_engineering.cli.printing import print_lines
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import (
     Input,
@@ -38,7 +38,7 @@ def list_workflows(options: argparse.Namespace, settings: Settings) -> int:
     found = _all_offers(settings)
     if options.json:
         for offer in found:
-            _print(json.dumps(offer.facts()))
+            print_lines(json.dumps(offer.facts()))
         return 0
     rows = [
         (
@@ -49,7 +49,7 @@ def list_workflows(options: argparse.Namespace, settings: Settings) -> int:
         for offer in found
     ]
     for line in aligned(rows):
-        _print(line)
+        print_lines(line)
     return 0
 
 
@@ -60,10 +60,10 @@ def show_workflow(options: argparse.Namespace, settings: Settings) -> int:
         return fail(error)
     if options.json:
         whole = offer.workflow.model_dump(mode="json", exclude_unset=True)
-        _print(json.dumps({**offer.facts(), **whole}, indent=2))
+        print_lines(json.dumps({**offer.facts(), **whole}, indent=2))
         return 0
     for line in _described(offer):
-        _print(line)
+        print_lines(line)
     return 0
 
 
@@ -112,7 +112,3 @@ def _input_row(declared: Input) -> tuple[str, ...]:
 def _step_row(number: int, step: Step) -> tuple[str, ...]:
     how = f"tool {step.tool}" if step.tool is not None else "instruction"
     return f"{number}.", step.title, step.agent, how, "" if step.when is None else f"if {step.when.text()}"
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

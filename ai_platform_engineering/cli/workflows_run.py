@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ai_platform_engineering.cli.chat import settings_beside_server
 from ai_platform_engineering.cli.exit_codes import fail
+from ai_platform_engineering.cli.printing import print_note
 from ai_platform_engineering.cli.workflows import WorkflowLookupError, ready_workflow
 from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.settings import Settings
@@ -86,7 +86,7 @@ def _run(options: RunOptions, conversation: ChatConversation, output: Output) ->
         conversation.answer(form, answer.answer_to(form), output, typed=False)
     if conversation.waiting_task is not None:
         for line in command_lines(conversation.forms, conversation.waiting_task.task_id, options.url):
-            sys.stderr.write(f"{line}\n")
+            print_note(line)
     if conversation.interrupted:
         return INTERRUPTED
     match conversation.view.ending:
@@ -104,4 +104,4 @@ def _all_done(view: View) -> bool:
 
 
 def _print_error(text: str) -> None:
-    sys.stderr.write(f"platform-engineer: {text}\n")
+    print_note(f"platform-engineer: {text}")

@@ -32,8 +32,10 @@ from ai_platform_engineering.terminal.screen import Screen
 from ai_platform_engineering.terminal.scripted import NoAnswerError, ScriptedAnswer
 from ai_platform_engineering.terminal.view import CallFinished, ToolCall, View
 from ai_platform_engineering.text.form_text import BY_MESSAGE, command_lines
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.characters import clean
 from ai_platform_engineering.utils.private_files import create_private_file
 from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 
@@ -210,7 +212,7 @@ def _print_answer_commands(conversation: ChatConversation, surface: _Surface) ->
     """Print the commands that answer the open forms later, from any terminal."""
     if conversation.waiting_task is not None:
         for line in command_lines(conversation.forms, conversation.waiting_task.task_id, surface.url):
-            print(line, file=sys.stderr)  # noqa: T201
+            print(clean(line), file=sys.stderr)  # noqa: T201
 
 
 def _exit_code(view: View) -> int:
@@ -242,7 +244,9 @@ def _converse(
     typed = surface.typed
     prompt = f"{symbols_for(console.encoding).prompt} " if typed else ""
     if typed:
-        console.print(Text(f"{supervisor.card.name}: ask it something. /help lists the commands.\n", style="dim"))
+        console.print(
+            Text(f"{one_line(supervisor.card.name)}: ask it something. /help lists the commands.\n", style="dim")
+        )
     worst = last = ANSWERED
     session = _Session(conversation)
     with question_history(settings.data_dir / "chat_history") if typed else ExitStack():
@@ -299,7 +303,7 @@ def _run_line(line: str | None, conversation: ChatConversation, surface: _Surfac
 
 
 def _print_error(error: Exception) -> None:
-    print(f"platform-engineer: {error}", file=sys.stderr)  # noqa: T201
+    print(f"platform-engineer: {clean(str(error))}", file=sys.stderr)  # noqa: T201
 
 
 @contextmanager

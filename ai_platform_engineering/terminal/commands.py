@@ -17,6 +17,7 @@ from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.a2a_common.protocol import agents_on
+from ai_platform_engineering.utils.characters import clean
 
 PAGE_SIZE: Final = 50
 
@@ -73,7 +74,7 @@ class InfoCommands:
         try:
             page = self._background.submit(self._skills.page(query=query, limit=PAGE_SIZE)).result()
         except SupervisorError as error:
-            print(f"platform-engineer: {error}", file=sys.stderr)  # noqa: T201
+            print(f"platform-engineer: {clean(str(error))}", file=sys.stderr)  # noqa: T201
             return
         if page.skills:
             _show(console, {f"/{skill['name']}": str(skill["description"]) for skill in page.skills})

@@ -10,6 +10,7 @@ from ai_platform_engineering.events_json import Asked, encode_line
 from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import reduce
 from ai_platform_engineering.terminal.view import TerminalNotice, View
+from ai_platform_engineering.utils.characters import clean
 
 FRAME_SECONDS: Final = 1 / 12
 
@@ -94,7 +95,7 @@ class JsonOutput:
 
     def take(self, item: Event | TerminalNotice) -> None:
         if isinstance(item, TerminalNotice):
-            print(item.text, file=self._notices, flush=True)
+            print(clean(item.text), file=self._notices, flush=True)
         else:
             print(encode_line(item, time.monotonic() - self._begun), file=self._events, flush=True)
 

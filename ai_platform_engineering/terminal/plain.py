@@ -20,7 +20,7 @@ from ai_platform_engineering.terminal.view import (
     ToolCall,
     TranscriptEntry,
 )
-from ai_platform_engineering.text.plain_text import clean
+from ai_platform_engineering.utils.characters import clean
 
 _BOXES: Final[dict[StepStatus, str]] = {"pending": "[ ]", "in_progress": "[ ]", "completed": "[x]", "failed": "[!]"}
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from ai_platform_engineering.terminal.form_dialogue import EditorError, Tone
 from ai_platform_engineering.terminal.keyboard import without_history
 from ai_platform_engineering.terminal.rendering import symbols_for
+from ai_platform_engineering.utils.characters import clean
 
 _STYLES: Final[dict[Tone, str]] = {"heading": "bold yellow", "plain": "", "quiet": "dim", "problem": "red"}
 
@@ -28,12 +29,13 @@ class TerminalPrompter:
         self._symbol = symbols_for(console.encoding).prompt
 
     def show(self, text: str, tone: Tone = "plain") -> None:
+        text = clean(text)
         words = text.lstrip(" ")
         # Wrapped lines keep the indentation of the first line.
         self._console.print(Padding(Text(words, style=_STYLES[tone]), (0, 0, 0, len(text) - len(words))))
 
     def ask(self, label: str, *, hidden: bool = False) -> str:
-        prompt = f"  {label} {self._symbol} " if label else f"  {self._symbol} "
+        prompt = f"  {clean(label)} {self._symbol} " if label else f"  {self._symbol} "
         printable = prompt.encode(self._console.encoding, "replace").decode(self._console.encoding)
         try:
             if hidden:

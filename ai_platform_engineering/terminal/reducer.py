@@ -37,7 +37,8 @@ from ai_platform_engineering.terminal.view import (
     View,
     closing_steps,
 )
-from ai_platform_engineering.text.plain_text import clean, one_line, split_finished
+from ai_platform_engineering.text.plain_text import one_line, split_finished
+from ai_platform_engineering.utils.characters import clean
 
 CUT_OFF = "The text above was cut off; it is written again."
 

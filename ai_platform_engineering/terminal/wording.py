@@ -6,8 +6,9 @@ from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputR
 from ai_platform_engineering.final_results import CUT_SENTENCES, cut_reason_of
 from ai_platform_engineering.terminal.view import Call, Delegation, ToolCall
 from ai_platform_engineering.text.form_text import form_lines
-from ai_platform_engineering.text.plain_text import clean, one_line
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
+from ai_platform_engineering.utils.characters import clean
 
 _LIMITS = {
     "recursion_limit": "the number of steps a request may take (LANGGRAPH_RECURSION_LIMIT)",

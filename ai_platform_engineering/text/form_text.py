@@ -12,8 +12,9 @@ from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, R
 from ai_platform_engineering.forms.decisions import is_approval
 from ai_platform_engineering.forms.field_names import is_secret
 from ai_platform_engineering.forms.validation import is_blank
-from ai_platform_engineering.text.plain_text import clean, one_line
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
+from ai_platform_engineering.utils.characters import clean
 from ai_platform_engineering.utils.redact import MASK
 
 BY_MESSAGE: Final = (

@@ -1,4 +1,4 @@
-"""Plain text: cleaning of untrusted text, columns, and splitting of streamed Markdown into finished blocks."""
+"""Plain text: untrusted text on one line and in columns, and splitting of streamed Markdown into finished blocks."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-# Characters that could move the cursor, change the terminal's state or hide text; newlines and tabs stay.
-_UNSAFE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_BROKEN: Final = re.compile(r"[\ud800-\udfff]")
+from ai_platform_engineering.utils.characters import clean
+
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-
-
-def clean(text: str) -> str:
-    return _BROKEN.sub("\ufffd", _UNSAFE.sub("", text))
 
 
 def one_line(text: str) -> str:
@@ -21,9 +16,10 @@ def one_line(text: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """One line per row, with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    """One line per row, with aligned columns. Cells may be untrusted."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import Heading, Markdown, MarkdownElement, TableElement
 from rich.measure import Measurement
@@ -13,17 +15,21 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from ai_platform_engineering.utils.characters import clean
+
 Lines = list[list[Segment]]
 
 _MIN_COLUMN_WIDTH: Final = 8
+_BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"<!--.*-->", re.DOTALL)
 
 
 def block_lines(console: Console, block: RenderableType) -> Lines:
-    """The lines of `block` without empty lines around it.
+    """The lines of `block` without empty lines around it, and without characters that control the terminal.
 
     Trailing spaces are removed too: they would wrap when the terminal becomes narrower.
     """
-    lines = [_stripped(line) for line in console.render_lines(block, pad=False)]
+    lines = [_stripped(map(_cleaned, line)) for line in console.render_lines(block, pad=False)]
     while len(lines) > 1 and not lines[-1]:
         lines.pop()
     while len(lines) > 1 and not lines[0]:
@@ -31,7 +37,13 @@ def block_lines(console: Console, block: RenderableType) -> Lines:
     return lines
 
 
-def _stripped(line: Sequence[Segment]) -> list[Segment]:
+def _cleaned(segment: Segment) -> Segment:
+    """Markdown can write any character as a reference, such as `&#x202e;`, so the rendered text is cleaned."""
+    text = clean(segment.text)
+    return segment if text == segment.text else Segment(text, segment.style, segment.control)
+
+
+def _stripped(line: Iterable[Segment]) -> list[Segment]:
     segments = list(line)
     while segments and not segments[-1].text.strip():
         segments.pop()
@@ -90,3 +102,26 @@ class TerminalMarkdown(Markdown):
     def __init__(self, text: str) -> None:
         # Links are printed in full: not every terminal can open them, and readers want to see the address.
         super().__init__(text, code_theme="ansi_dark", hyperlinks=False)
+        self.parsed = [*_with_html_as_text(self.parsed)]
+
+
+def _with_html_as_text(tokens: Sequence[Token]) -> Iterator[Token]:
+    """rich leaves HTML out, and with it every `<name>` in an answer. It is shown as it is written, but for line breaks
+    and comments."""
+    for token in tokens:
+        if token.children:
+            token.children = [*_with_html_as_text(token.children)]
+        match token.type:
+            case "html_inline" if _BREAK.fullmatch(token.content):
+                yield Token("hardbreak", "br", 0)
+            case "html_inline" | "html_block" if _COMMENT.fullmatch(token.content.strip()):
+                pass
+            case "html_inline":
+                yield Token("text", "", 0, content=token.content)
+            case "html_block":
+                written = Token("text", "", 0, content=token.content.rstrip("\n"))
+                yield Token("paragraph_open", "p", 1, block=True)
+                yield Token("inline", "", 0, content=written.content, children=[written])
+                yield Token("paragraph_close", "p", -1, block=True)
+            case _:
+                yield token

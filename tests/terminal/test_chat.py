@@ -19,7 +19,7 @@ from ai_platform_engineering.events import Canceled, FinalResult
 from ai_platform_engineering.events_json import Asked, decode_line
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.terminal.conversation import RECONNECTING
-from ai_platform_engineering.text.plain_text import clean
+from ai_platform_engineering.utils.characters import clean
 from tests.invariants import check
 from tests.servers import ROOT, CommandLine, calling, serving
 from tests.terminal.proxy import tunnel_to

@@ -27,13 +27,38 @@ from ai_platform_engineering.terminal.reducer import reduce, resume_view
 from ai_platform_engineering.terminal.rendering import ASCII, UNICODE, symbols_for
 from ai_platform_engineering.terminal.screen import rows
 from ai_platform_engineering.terminal.view import View
-from ai_platform_engineering.text.plain_text import clean
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
+from ai_platform_engineering.utils.characters import clean
 from tests import strategies
 from tests.terminal.asking import DELETE, KEY, REPO
 from tests.terminal.runs import ANSWER, BEGINNING, RUN, answers, live, plan, printed, progress, said, view_of, views_of
 
 MARKER = "Quintessence"
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("Restart <deployment> in <namespace>.", ["Restart <deployment> in <namespace>."]),
+        (
+            "<deployment>\nname: **x**\n</deployment>\n\nDone.",
+            ["<deployment>", "name: **x**", "</deployment>", "", "Done."],
+        ),
+        ("<script>alert(1)</script>", ["<script>alert(1)</script>"]),
+        ("See <https://x.test|click>.", ["See https://x.test|click (https://x.test%7Cclick)."]),
+        ("&lt;pod&gt; and `<pod>`", ["<pod> and <pod>"]),
+        ("one<br>two <!-- note --> three", ["one", "two  three"]),
+        ("| a |\n| --- |\n| <x> |", ["a", "───", "<x>"]),
+        ("in&#x202e;voice &#27;[2J &#x200b;", ["invoice �[2J"]),
+        (
+            "\x1b]8;;https://evil.test\x07bank\x1b]8;;\x07 \x1b]52;c;eA==\x07",
+            ["]8;;https://evil.testbank]8;; ]52;c;eA=="],
+        ),
+    ],
+)
+def test_markup_in_an_answer_is_shown_and_acts_on_nothing(answer: str, shown: list[str]) -> None:
+    events = [*said("m1", answer), FinalResult(answer, "m1")]
+    assert [line.strip() for line in printed(view_of(events)) if line.strip() or "" in shown] == shown
 
 
 def test_a_whole_run_as_it_stays_on_the_screen() -> None:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.text.plain_text import clean, one_line, split_finished
+from ai_platform_engineering.text.plain_text import one_line, split_finished
+from ai_platform_engineering.utils.characters import clean
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-// Cleaning of untrusted text, as `clean` in text/plain_text.py does it for the terminal.
+// Cleaning of untrusted text, as `clean` in utils/characters.py does it for the terminal.
 
-/** Controls and the bidirectional overrides that could reorder or hide text; newlines and tabs stay. */
-const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
+/** Controls, and invisible characters that could reorder or hide text; newlines, tabs and joiners stay. */
+const UNSAFE =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]/g;
 const BROKEN = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 const REFERENCE = /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-zA-Z]{2,8}));/g;
 
