@@ -30,9 +30,9 @@ INVISIBLE_CHARACTERS: Final = re.compile(
 )
 CONTROL_CHARACTERS: Final = re.compile(f"[{_CONTROL}]")
 
-_MARKS: Final = "\u061c\u200b\u200e\u200f\ufeff\ufff9-\ufffb"
+_HIDDEN: Final = "\u061c\u200b\u200e\u200f\ufeff\ufff9-\ufffb"
 # Tabs and line breaks stay, and so do the joiners, which emoji and some scripts need.
-_UNSAFE: Final = f"{_CONTROL}\x0c\r{_BIDI}{_TAGS}{_MARKS}"
+_UNSAFE: Final = f"{_CONTROL}\x0c\r{_BIDI}{_TAGS}{_HIDDEN}"
 _REMOVED: Final = re.compile(f"[{_UNSAFE}]")
 _ESCAPED: Final = re.compile(f"[{_UNSAFE}\t\n\u2028\u2029\ud800-\udfff]")
 _SHORT_ESCAPES: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
