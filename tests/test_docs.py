@@ -27,6 +27,7 @@ from ai_platform_engineering.forms.replies import FormReply, Resume, interpret
 from ai_platform_engineering.integrations.slack_bot.channel_rules import read_rules
 from ai_platform_engineering.manifest import builtin_directory, load_manifests, read_manifest
 from ai_platform_engineering.mcp.expansion import INHERITED_VARIABLES
+from ai_platform_engineering.policy.file import read_policy
 from ai_platform_engineering.settings import DYNAMIC_VARIABLES, Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, read_form
 from tests.forked_commands import COMMAND as FORKED
@@ -268,7 +269,8 @@ def test_files_are_allowed(block: Block, tmp_path: Path) -> None:
 
 
 def test_the_form_on_the_page_is_answered_as_the_page_says() -> None:
-    form_block, answer_block = [json.loads(block.text) for block in blocks_of("json")]
+    form_block, answer_block, record = [json.loads(block.text) for block in blocks_of("json")]
+    assert record["digest"]
     form = read_form(form_block)
     assert form_data(form) == form_block
     answer = interpret((form,), FormReply(resume=answer_block["resume"]))
