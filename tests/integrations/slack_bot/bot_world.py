@@ -244,6 +244,9 @@ class _Link:
     def metadata(self, *_: object) -> dict[str, Any]:
         return {}
 
+    def signed(self, message: Message, *_: object) -> Message:
+        return message
+
     async def aclose(self) -> None:
         pass
 

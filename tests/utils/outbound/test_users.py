@@ -30,9 +30,10 @@ from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     RemoteThread,
 )
 from ai_platform_engineering.utils.a2a_common.client.own_transport import CheckedResolver
-from ai_platform_engineering.utils.a2a_common.server.issuer_keys import NoKeysError, fetch_keys
+from ai_platform_engineering.utils.a2a_common.server.issuer_keys import fetch_keys
 from ai_platform_engineering.utils.a2a_common.server.push_sender import PushSender, push_policy
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, AccessTokens, Grant
+from ai_platform_engineering.utils.oidc.provider import ProviderError, provider_client
 from ai_platform_engineering.utils.outbound.addresses import METADATA_REASON, literal
 from ai_platform_engineering.utils.outbound.policy import RefusedError
 from tests.runs.graphs import context, settings_of
@@ -81,7 +82,8 @@ async def remote_agent_check(url: str) -> None:
 
 
 async def issuer(url: str) -> None:
-    await fetch_keys("https://issuer.test", url, httpx.create_ssl_context(verify=False))
+    async with provider_client(httpx.create_ssl_context(verify=False)) as http:
+        await fetch_keys(http, url)
 
 
 async def token_endpoint(url: str) -> None:
@@ -93,7 +95,7 @@ async def reranker(url: str) -> None:
 
 
 USERS = [push, fetch_url, http_check, check_port, remote_agent, remote_agent_check, issuer, token_endpoint, reranker]
-REFUSALS = (RefusedError, FetchError, ToolError, RemoteAgentError, NoKeysError, AccessTokenError, RerankError)
+REFUSALS = (RefusedError, FetchError, ToolError, RemoteAgentError, ProviderError, AccessTokenError, RerankError)
 
 
 @pytest.mark.parametrize("user", USERS, ids=lambda user: user.__name__)
