@@ -141,11 +141,13 @@ class InputRequired:
 
 @dataclass(frozen=True, slots=True)
 class FinalResult:
-    """The whole answer, and the id of the message that streamed it. `limit` names the limit that cut the work short."""
+    """The whole answer, and the id of the message that streamed it. `limit` names the limit that cut the work short.
+    `budget_warning` is a sentence for a person whose budget is nearly used up."""
 
     text: str
     answer_message_id: str
     limit: str | None = None
+    budget_warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

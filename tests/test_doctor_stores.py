@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.audit.record import AuditFact, Seal
+from ai_platform_engineering.budgets.usage import ONE_RUN, UsageRow
 from ai_platform_engineering.cli.doctor_report import Report, show
 from ai_platform_engineering.integrations.slack_bot.store import open_store
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile
@@ -26,6 +27,8 @@ from ai_platform_engineering.storage.audit.file import AuditFile
 from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.event_log.checkup import check_up_event_log
 from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
+from ai_platform_engineering.storage.usage.file import UsageFile
+from ai_platform_engineering.storage.usage.store import UsageBatch
 from ai_platform_engineering.utils.a2a_common.server.push_configs import open_receivers
 from tests.fixtures.store_files import STORES
 from tests.servers import Command, CommandLine, Completed
@@ -42,6 +45,7 @@ FILES = {
     "store of feedback": "feedback.sqlite",
     "sandbox": "sandbox.db",
     "audit record": "audit.db",
+    "counts of usage": "usage.db",
     "store of the Slack bot": "slack.sqlite",
 }
 
@@ -61,6 +65,8 @@ def data_dir(tmp_path: Path) -> Path:
         pass
     with closing(AuditFile(directory / "audit.db", Seal())) as record:
         record.append([AuditFact("sign_in")])
+    with closing(UsageFile(directory / "usage.db")) as counts:
+        counts.add([UsageBatch("a", [UsageRow("2026-03-01", "", "", ONE_RUN)])])
     return directory
 
 

@@ -37,6 +37,6 @@ def _elsewhere(settings: Settings) -> Iterator[tuple[str, str]]:
     if settings.skills_database_url is not None:
         yield "the skills of the API", "postgres"
     if settings.event_log == "postgres":
-        yield "tasks, the audit record, feedback and the receivers of push notifications", "postgres"
+        yield "tasks, the audit record, usage, feedback and the receivers of push notifications", "postgres"
     if settings.slack_sessions == "postgres":
         yield "the threads of the Slack bot", "postgres"

@@ -10,17 +10,16 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
-
-import httpx
 
 from ai_platform_engineering.cli.confirmation import confirmed
 from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
 from ai_platform_engineering.cli.printing import print_lines
+from ai_platform_engineering.cli.supervisor_request import supervisor_json
 from ai_platform_engineering.cli.tasks import recorded, short_question, shortened
 from ai_platform_engineering.events import SUPERVISOR, Canceled, Ending, Failed, FinalResult, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
@@ -32,18 +31,13 @@ from ai_platform_engineering.storage.event_log.file import LogInUseError, tasks_
 from ai_platform_engineering.storage.event_log.reader import Row
 from ai_platform_engineering.text.form_text import form_lines
 from ai_platform_engineering.text.plain_text import aligned, one_line
-from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError, refusal
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data
 from ai_platform_engineering.utils.a2a_common.protocol import STATE_NAMES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.server.timeline import first_question, iso_time, utc_time
-from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.characters import clean
-from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.redact import redact
-from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 
-_TIMEOUT: Final = 60.0
 _MAX_TASKS: Final = 1_000_000
 
 
@@ -199,25 +193,9 @@ def _turns(archive: TaskArchive, context_id: str) -> Iterator[_Turn]:
 
 
 async def _delete_at(url: str, settings: Settings, context_id: str, *, force: bool) -> int:
-    address = redact(url)
-    target = f"{url.rstrip('/')}/conversations/{quote(context_id, safe='')}"
-    try:
-        async with httpx.AsyncClient(auth=SupervisorAuth(settings, url), timeout=_TIMEOUT) as http:
-            response = await http.delete(target, params={"force": "true"} if force else None)
-        if response.status_code == httpx.codes.UNAUTHORIZED:
-            response.raise_for_status()
-    except (AccessTokenError, httpx.HTTPStatusError) as error:
-        raise refusal(error, address, "request") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise SupervisorError(
-            f"There is no supervisor at {address} ({reason_of(error)}). Check the address; if none is running, leave "
-            "--url out."
-        ) from None
-    answer = _json_object(response)
-    if response.is_success and isinstance(answer.get("deleted_tasks"), int):
-        return int(answer["deleted_tasks"])
-    sentence = answer.get("message") or f"{address} answered with HTTP {response.status_code}; is it a supervisor?"
-    raise SupervisorError(str(sentence), refused=True)
+    path, params = f"/conversations/{quote(context_id, safe='')}", {"force": "true"} if force else {}
+    answer = await supervisor_json("DELETE", url, path, settings, params, "deleted_tasks")
+    return int(answer["deleted_tasks"])
 
 
 async def _delete_here(settings: Settings, context_id: str, *, force: bool) -> int:
@@ -248,14 +226,6 @@ async def _delete_here(settings: Settings, context_id: str, *, force: bool) -> i
             return count
     except LogInUseError:
         raise RunningSupervisorError(tasks_file(settings)) from None
-
-
-def _json_object(response: httpx.Response) -> Mapping[str, Any]:
-    try:
-        answer = response.json()
-    except ValueError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
 
 
 def _facts(row: ConversationRow) -> dict[str, object]:

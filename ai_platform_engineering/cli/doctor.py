@@ -51,6 +51,7 @@ from ai_platform_engineering.storage.checkpoints.stores import ConversationsChec
 from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.event_log.checkup import check_up_event_log
 from ai_platform_engineering.storage.memories.stores import check_up_memories
+from ai_platform_engineering.storage.usage.stores import check_up_usage
 from ai_platform_engineering.utils.a2a_common.server.push_configs import check_up_receivers
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.redact import redact
@@ -67,6 +68,7 @@ STORE_CHECKS: Final[tuple[StoreCheck, ...]] = (
     check_up_feedback,
     check_up_receivers,
     check_up_audit,
+    check_up_usage,
     check_up_bot_store,
 )
 """The stores without a section of their own in the report. Each check has a timeout."""

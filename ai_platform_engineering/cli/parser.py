@@ -84,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_memories(commands)
     _add_audit(commands)
     _add_policy(commands)
+    _add_usage(commands)
     _add_backup(commands)
     _add_feedback(commands)
     _add_workflows(commands)
@@ -300,6 +301,21 @@ def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     decision.add_argument("--reject", metavar="REASON", help="reject, or dismiss the form")
     answers.add_argument("--form", metavar="ID", help="id of the form, if several are open")
     chat.set_defaults(run=_command("chat.run_chat"), quiet=True)
+
+
+def _add_usage(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    usage = commands.add_parser(
+        "usage",
+        help="show tokens, cost, runs and run time per day",
+        description="Shows the stored usage of all people and groups; with --url, your own usage and limits.",
+    )
+    usage.add_argument("--url", type=types.url, help="URL of a running supervisor (default: read the store)")
+    whose = usage.add_mutually_exclusive_group()
+    whose.add_argument("--all", action="store_true", help="with --url: of all people and groups, for admins")
+    whose.add_argument("--subject", metavar="SUB", help="only of this person or group:NAME; with --url, for admins")
+    usage.add_argument("--days", type=types.count, default=1, help="number of days, with today (default 1)")
+    usage.add_argument("--json", action="store_true", help="print one JSON object, with the models of each day")
+    usage.set_defaults(run=_command("usage.show_usage"), quiet=True)
 
 
 def _add_feedback(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -21,6 +21,7 @@ from ai_platform_engineering.graphs.history import History
 from ai_platform_engineering.graphs.joined_hooks import JoinedHooks, Member
 from ai_platform_engineering.graphs.last_turn import LastTurn
 from ai_platform_engineering.graphs.long_results import STATE_KEY, LongResults
+from ai_platform_engineering.graphs.metered_calls import MeteredCalls
 from ai_platform_engineering.graphs.recorded_effects import Changes, RecordedEffects
 from ai_platform_engineering.graphs.refused_calls import CheckedTurns, RefusedCalls
 from ai_platform_engineering.graphs.tool_guard import ToolGuard
@@ -64,6 +65,7 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
             ToolGuard(agents=agents, secrets=KnownSecrets.of(settings)),
             schemas,
             CheckedTurns(),
+            MeteredCalls(),
         ]
     )
     graph: Graph = create_agent(

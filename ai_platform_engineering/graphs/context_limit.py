@@ -18,7 +18,6 @@ from typing import Any, Final, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 from langgraph.constants import TAG_NOSTREAM
@@ -36,6 +35,7 @@ from ai_platform_engineering.graphs.compaction import (
     transcript,
 )
 from ai_platform_engineering.graphs.long_results import STATE_KEY
+from ai_platform_engineering.graphs.metered_calls import count_answer, meter_of
 from ai_platform_engineering.llm.context_window import (
     ContextWindow,
     correction,
@@ -159,7 +159,7 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
         if after == before:
             return None
         if parts.turns:
-            text = await self._summary(request.model, parts.older, limit / factor)
+            text = await self._summary(request, parts.older, limit / factor)
             messages = summarised(replace(parts, kept=tuple(messages)), text)
         logger.info(
             "%s: compacted the conversation from about %d to %d tokens of %d, %d older turns summarised",
@@ -174,15 +174,17 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
             state[STATE_KEY] = {**(state.get(STATE_KEY) or {}), **results}
         return overridden(request, messages=[*messages, *added], state=cast("AgentState[Any]", state))
 
-    async def _summary(self, model: BaseChatModel, older: Sequence[AnyMessage], limit: float) -> str | None:
+    async def _summary(self, request: ModelRequest[Any], older: Sequence[AnyMessage], limit: float) -> str | None:
         """The model's summary of the messages; None if the call fails. Its tokens do not reach the run's stream."""
         max_chars = min(MAX_SUMMARY_CHARS, limit * _SUMMARY_SHARE * 3)
         instructions = SystemMessage(_INSTRUCTIONS.format(words=round(max_chars / 8)))
         text = transcript(older, limit * _TRANSCRIPT_SHARE * 3)
         try:
-            answer = await (unstreamed(model) or model).ainvoke(
+            answer = await (unstreamed(request.model) or request.model).ainvoke(
                 [instructions, HumanMessage(text)], config={"tags": [TAG_NOSTREAM], "run_name": "summary"}
             )
+            if (meter := meter_of(request)) is not None:
+                count_answer(meter, request.model, answer)
         except Exception as error:  # the conversation continues without a summary
             logger.warning(
                 "%s: the summary failed, older turns are dropped: %s", self._agent, failure_of(error).sentence

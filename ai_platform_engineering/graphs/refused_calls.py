@@ -82,8 +82,8 @@ class RefusedCalls(AgentMiddleware[Any, Any, Any]):
 
 
 class CheckedTurns(AgentMiddleware[Any, Any, Any]):
-    """Checks each turn as the provider returned it. It must be innermost, so that other middleware sees checked
-    messages."""
+    """Checks each turn as the provider returned it. Only `MeteredCalls` is inside it, so that other middleware sees
+    checked messages."""
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]

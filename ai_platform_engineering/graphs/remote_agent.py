@@ -23,6 +23,7 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import interrupt
 
 from ai_platform_engineering.approvals.record import form_digest
+from ai_platform_engineering.budgets.usage import UNREPORTED
 from ai_platform_engineering.compat.langgraph import current_namespace, outer_task_id, task_namespace
 from ai_platform_engineering.events import (
     AgentFinished,
@@ -149,7 +150,7 @@ async def _call(
     )
     parts, decision = await _message(state, runtime.context, thread)
     answer = ""
-    sent = connection.stream(parts, replace(context, approval=decision), thread)
+    sent = _metered(connection, connection.stream(parts, replace(context, approval=decision), thread), context, thread)
     async with aclosing(_with_outcomes(sent, AgentStarted(connection.name, delegation), thread)) as events:
         async for event in events:
             match event:
@@ -173,6 +174,24 @@ async def _call(
                 case _:
                     runtime.stream_writer(RemoteEvent(event, delegation))
     return {"messages": [AIMessage(answer)], "waiting": None}
+
+
+async def _metered(
+    connection: A2ARemoteAgentConnectTool, events: AsyncGenerator[Event], context: RequestContext, thread: RemoteThread
+) -> AsyncGenerator[Event]:
+    """The events of an agent's run. At their end, the usage that the agent has reported is counted."""
+    async with aclosing(events):
+        try:
+            async for event in events:
+                yield event
+        finally:
+            message = f"{thread.delegation}-{thread.turn}"
+            if context.usage is None or context.is_handed_over():
+                pass
+            elif thread.usage is not None:
+                context.usage.add_report(message, thread.usage)
+            elif thread.may_have_arrived:
+                context.usage.add_report(f"{message}-unreported", {f"agent {connection.name}": UNREPORTED})
 
 
 async def _with_outcomes(

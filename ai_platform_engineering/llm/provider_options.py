@@ -57,6 +57,7 @@ def _openai(settings: Settings, model: str) -> ProviderSpec:
         "api_key": settings.openai_api_key or (_NO_KEY if endpoint else None),
         "base_url": _address(endpoint),
         "stream_chunk_timeout": 0,
+        "stream_usage": settings.llm_stream_usage,
     }
     title = "the server at OPENAI_ENDPOINT" if endpoint else "OpenAI"
     address = "OPENAI_ENDPOINT" if endpoint else None
@@ -72,6 +73,7 @@ def _azure_openai(settings: Settings, model: str) -> ProviderSpec:
         "api_key": settings.azure_openai_api_key,
         "api_version": settings.azure_openai_api_version or _AZURE_API_VERSION,
         "stream_chunk_timeout": 0,
+        "stream_usage": settings.llm_stream_usage,
     }
     return ProviderSpec(
         "langchain_openai",

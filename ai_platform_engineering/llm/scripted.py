@@ -13,6 +13,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackMana
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.chat_models import agenerate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -22,13 +23,15 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 class Turn:
     """One message of the model: text, then tool calls as (name, arguments).
 
-    `error` is raised after the text. `metadata` becomes the `response_metadata` of the message.
+    `error` is raised after the text. `metadata` becomes the `response_metadata` of the message, `usage` its
+    `usage_metadata`.
     """
 
     text: str = ""
     calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
     error: Exception | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    usage: UsageMetadata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,9 @@ class ScriptedChatModel(BaseChatModel):
         if turn.error is not None:
             raise turn.error
         calls = [{"name": n, "args": dict(a), "id": i} for n, a, i in _numbered(turn, messages)]
-        message = AIMessage(turn.text, tool_calls=calls, response_metadata=dict(turn.metadata))
+        message = AIMessage(
+            turn.text, tool_calls=calls, response_metadata=dict(turn.metadata), usage_metadata=turn.usage
+        )
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
@@ -144,7 +149,11 @@ def _chunks(turn: Turn, messages: Sequence[BaseMessage]) -> Iterator[ChatGenerat
         for index, (name, arguments, call_id) in enumerate(_numbered(turn, messages))
     ]
     last = AIMessageChunk(
-        content="", tool_call_chunks=calls, response_metadata=dict(turn.metadata), chunk_position="last"
+        content="",
+        tool_call_chunks=calls,
+        response_metadata=dict(turn.metadata),
+        usage_metadata=turn.usage,
+        chunk_position="last",
     )
     yield ChatGenerationChunk(message=last)
 

@@ -37,6 +37,7 @@ from ai_platform_engineering.utils.a2a_common.server.auth import security_scheme
 from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
+from ai_platform_engineering.utils.a2a_common.server.usage_ledger import usage_ledger
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, FallbackSaver, checkpointer_for
 
 logger = logging.getLogger(__name__)
@@ -125,7 +126,8 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
 
     runner = BaseLangGraphAgent(manifest.name, lambda _context: agent.graph, metrics.model_turn)
     audit = audit_log(settings, manifest.name)
-    executor = RunExecutor(runner, log, settings, metrics, audit or NO_AUDIT, load_policy(settings))
+    usage = usage_ledger(settings, manifest.name)
+    executor = RunExecutor(runner, log, settings, metrics, audit or NO_AUDIT, load_policy(settings), usage)
 
     conversations: FallbackSaver | None = None
 
@@ -154,6 +156,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         tools=lambda _caller: tool_rows(manifest.name, agent.mcp),
         agent=manifest.name,
         audit=audit,
+        usage=usage,
     )
     app.state.degraded = degraded
     app.router.routes.append(Route("/check", check, methods=["GET"]))

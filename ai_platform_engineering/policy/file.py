@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ from ai_platform_engineering.approvals.effects import Effect
 from ai_platform_engineering.policy.decisions import KINDS, Action, Kind, Policy, Rule
 from ai_platform_engineering.policy.tool_pattern import ALLOWED, PatternError, ToolPattern
 from ai_platform_engineering.settings import SettingsError
-from ai_platform_engineering.utils.yaml_files import read_keys
+from ai_platform_engineering.utils.yaml_files import read_keys, validation_sentences
 
 
 def _tool_pattern(text: Any) -> Any:
@@ -81,29 +81,10 @@ def read_policy(path: Path) -> Policy:
     try:
         found = _FileModel.model_validate(content)
     except ValidationError as error:
-        raise SettingsError(*(_sentence(path, problem) for problem in error.errors(include_url=False))) from None
+        raise SettingsError(*validation_sentences(path, error, _allowed, {"rules": "rule"})) from None
     rules = tuple(rule.rule(number) for number, rule in enumerate(found.rules, 1))
     return Policy(rules, found.default, {name: frozenset(subjects) for name, subjects in found.groups.items()})
 
 
-def _sentence(path: Path, problem: Any) -> str:
-    match problem:
-        case {"type": "extra_forbidden", "loc": [*place, name]}:
-            allowed = _RuleModel.model_fields if place else _FileModel.model_fields
-            return f"{path}: {_place(place)}{name} is not a key here; allowed are {', '.join(allowed)}."
-        case {"type": "literal_error", "loc": [*place], "ctx": {"expected": expected}}:
-            return f"{path}: {_place(place).rstrip(': ')} must be {expected}."
-        case {"type": "missing", "loc": [*place]}:
-            return f"{path}: {_place(place).rstrip(': ')} is missing."
-        case {"msg": message, "loc": [*place]}:
-            return f"{path}: {_place(place)}{message.removeprefix('Value error, ')}."
-    return f"{path}: is not a policy."
-
-
-def _place(place: Sequence[str | int]) -> str:
-    parts = [
-        f"rule {part + 1}" if isinstance(part, int) and before == "rules" else str(part)
-        for before, part in zip(["", *place], place, strict=False)
-        if part != "rules"
-    ]
-    return f"{', '.join(parts)}: " if parts else ""
+def _allowed(place: Sequence[str | int]) -> Iterable[str]:
+    return _RuleModel.model_fields if place else _FileModel.model_fields

@@ -91,6 +91,13 @@ class LlmSettings(SettingsGroup):
         ge=0.1,
         le=1,
     )
+    llm_stream_usage: Flag = setting(
+        "Model",
+        "Asks OpenAI, Azure OpenAI and the server at `OPENAI_ENDPOINT` for the number of tokens of streamed answers "
+        "(`stream_options`). Turn it off for a server that does not accept that; its calls are then counted without "
+        "tokens.",
+        True,
+    )
     openai_endpoint: OptionalAddress = setting(
         "Model",
         "Base URL of OpenAI or of a server with the same API, for example `http://127.0.0.1:8080/v1`.",

@@ -186,6 +186,20 @@ class Settings(ServerSettings, SignInSettings, LlmSettings, KnowledgeSettings, C
         "Storage", "Days after which ended tasks are deleted. 0 keeps them indefinitely.", 30.0, ge=0, le=36_500
     )
 
+    usage: Flag = setting(
+        "Limits",
+        "Counts model calls, tokens, runs and run time per person, group and day: in the file `usage.db` in "
+        "`DATA_DIR`, or in the database with `EVENT_LOG=postgres`.",
+        True,
+    )
+    budgets_file: Annotated[
+        Path | None, AfterValidator(existing_file), AllowedValues("the path of an existing file")
+    ] = setting(
+        "Limits",
+        "Path of `budgets.yaml`: the prices of models, and the limits of tokens, cost, runs and run time per day. See "
+        "[budgets.md](budgets.md).",
+        shown_default="nothing is limited",
+    )
     max_request_bytes: int = setting(
         "Limits", "Largest request body that a server accepts, in bytes.", 1_000_000, ge=1024
     )

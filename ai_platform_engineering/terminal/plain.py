@@ -93,7 +93,7 @@ def _ended(entry: RunEnded, pending: Sequence[MessageText]) -> list[PlainLine]:
     match entry.ending:
         case FinalResult() as result:
             lines = _progress(message.text for message in pending if message.message_id != result.answer_message_id)
-            lines += _progress(wording.limit_lines(result))
+            lines += _progress(wording.result_notes(result))
             return [*lines, *waiting, PlainLine("answer", clean(result.text).strip("\n"))]
         case Failed() as failure:
             texts = [message.text for message in pending]

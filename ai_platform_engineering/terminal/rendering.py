@@ -193,7 +193,7 @@ def _plan(title: str | None, steps: Iterable[PlanStep], symbols: Symbols, frame:
 def _ended(entry: RunEnded, symbols: Symbols, with_forms: bool) -> RenderableType | None:
     match entry.ending:
         case FinalResult() as result:
-            lines = wording.limit_lines(result)
+            lines = wording.result_notes(result)
             return Group(*(Text(line, style="yellow") for line in lines)) if lines else None
         case Failed() as failure:
             heading, *partial = wording.partial_lines(failure) or [""]

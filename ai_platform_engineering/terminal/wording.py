@@ -51,7 +51,12 @@ def step(item: PlanStep) -> str:
     return f"{display(item.agent)}: {item.title}" if item.agent else item.title
 
 
-def limit_lines(result: FinalResult) -> list[str]:
+def result_notes(result: FinalResult) -> list[str]:
+    """What a person should know about an answer: that a limit cut it short, that a budget is nearly used up."""
+    return [*_limit_lines(result), *([one_line(result.budget_warning)] if result.budget_warning else ())]
+
+
+def _limit_lines(result: FinalResult) -> list[str]:
     if result.limit is None:
         return []
     if (cut := cut_reason_of(result.limit)) is not None:

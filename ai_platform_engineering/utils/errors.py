@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 FailureCode = Literal[
-    "internal", "model", "recursion_limit", "timeout", "unavailable", "empty_answer", "agent", "stopped"
+    "internal", "model", "recursion_limit", "timeout", "unavailable", "empty_answer", "agent", "stopped", "budget"
 ]
 
 

@@ -27,6 +27,8 @@ _NAMES: Final = (
     "audit.db*",
     "audit-*.db*",
     "audit*.head*",
+    "usage.db*",
+    "usage-*.db*",
     "push.db*",
     "push-*.db*",
     "knowledge.db*",

@@ -391,6 +391,8 @@ class Thread:
 def _failure(error: SupervisorError, *, is_answer: bool) -> Failed:
     if error.misconfigured:
         return Failed("misconfigured", words.MISCONFIGURED)
+    if error.over_budget:
+        return Failed("budget", str(error))
     if error.refused:
         return Failed("refused", words.TOO_LATE if is_answer else words.NOT_ACCEPTED)
     return Failed("unreachable", words.NO_SUPERVISOR)

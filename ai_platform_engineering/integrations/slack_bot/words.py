@@ -52,8 +52,9 @@ _LIMIT: Final = "_This is as far as I got: a limit on the work for one request w
 def closing(ending: FinalResult | Failed | Canceled, stopped_by: str = "") -> str:
     """The closing line below a run's text; empty after a complete answer."""
     match ending:
-        case FinalResult(text=text, limit=limit):
-            return _DONE if is_silence(text) else _limit(limit) if limit else "" if text.strip() else _NO_ANSWER
+        case FinalResult(text=text, limit=limit, budget_warning=warning):
+            line = _DONE if is_silence(text) else _limit(limit) if limit else "" if text.strip() else _NO_ANSWER
+            return "\n".join(filter(None, (line, f"_{plain(warning)}_" if warning else "")))
         case Canceled(message=message):
             by = f"_Stopped by <@{stopped_by}>._" if stopped_by else "_Stopped._"
             return f"{by} {plain(message)}".rstrip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +31,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.constants import PROTOCOL_VERSION_1_0, TransportProtocol
 from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationError
 
+from ai_platform_engineering.budgets.usage import Usage
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import Settings
@@ -47,7 +48,7 @@ from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
 from ai_platform_engineering.utils.a2a_common.delegation import APPROVAL, POLICY, PRINCIPAL, SKILLS, Delegations
 from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
+from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of, usage_in
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.connections import CLIENT_LIMITS, reason_of
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
@@ -103,6 +104,8 @@ class RemoteThread:
     """The agent may have received the message of this turn, so only an agent that recognizes it gets it again."""
     recorded: bool = False
     """The ledger of effects has the message of this turn, because the agent would not recognize it."""
+    usage: Mapping[str, Usage] | None = None
+    """What the agent's run has used, by model; None if the agent did not report it."""
 
     @property
     def message_id(self) -> str:
@@ -161,6 +164,7 @@ class A2ARemoteAgentConnectTool:
                     thread.task_id, thread.may_have_arrived = reader.known_task_id, True
                     self._gone_since = None
                     reconnection.received(_seq_in(response))
+                    thread.usage = usage_in(response.status_update, thread.usage)
                     for event in masked.feed(decoder.feed(response)):
                         yield event
                 if reconnects and not decoder.is_complete:

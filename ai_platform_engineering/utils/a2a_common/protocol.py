@@ -38,6 +38,9 @@ sender gets the task and the events of the earlier one, also after a restart of 
 SERVER_STOPPING: Final[Mapping[str, str]] = MappingProxyType({"server": "stopping"})
 """The metadata of the error for a message that came while the server was stopping."""
 
+OVER_BUDGET: Final[Mapping[str, str]] = MappingProxyType({"error_code": "budget"})
+"""The metadata of the error for a message that is not accepted because a budget of its sender is used up."""
+
 SKILL_PREFIX: Final = "skill-"
 SKILL_TAG: Final = "skill"
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from a2a.types.a2a_pb2 import Message
 
 from ai_platform_engineering.audit.log import NO_AUDIT, Audit
+from ai_platform_engineering.budgets.usage import Usage
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.utils.characters import clean
 
@@ -35,6 +36,19 @@ class EffectLedger(Protocol):
         """Record that a call begins. If it is recorded already, return that and change nothing."""
 
     async def finish(self, call_id: str, result: str) -> None: ...
+
+
+class UsageMeter(Protocol):
+    """Counts what one run uses."""
+
+    async def check(self) -> None:
+        """Raise if a budget is used up, so that the model must not be called."""
+
+    def add(self, model: str, usage: Usage) -> None:
+        """Count the usage of a model."""
+
+    def add_report(self, key: str, models: Mapping[str, Usage]) -> None:
+        """Count what a remote agent has reported. A report with the same key is counted once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +109,8 @@ class RequestContext:
     is_handed_over: Callable[[], bool] = field(default=lambda: False, repr=False)
     """True while this process stops and another one will continue the run. Remote tasks then go on."""
     caller: Principal = ANONYMOUS
+    usage: UsageMeter | None = field(default=None, repr=False)
+    """None if usage is not counted."""
     policy: PrincipalPolicy | None = field(default=None, repr=False)
     """The rules of the policy that apply to the caller; None if there are none."""
     skills: tuple[Mapping[str, Any], ...] | None = None

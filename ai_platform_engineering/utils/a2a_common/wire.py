@@ -15,6 +15,7 @@ from typing import Any
 from a2a.types.a2a_pb2 import Message, Role, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent
 from google.protobuf.struct_pb2 import Struct
 
+from ai_platform_engineering.budgets.usage import Usage, read_report
 from ai_platform_engineering.events import (
     SUPERVISOR,
     AgentFinished,
@@ -36,7 +37,7 @@ from ai_platform_engineering.utils.a2a_common.codec import labels
 from ai_platform_engineering.utils.a2a_common.codec.decoder import Decoder, decode_task
 from ai_platform_engineering.utils.a2a_common.codec.decoding import kind_of
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data
-from ai_platform_engineering.utils.a2a_common.codec.values import scrub, set_value
+from ai_platform_engineering.utils.a2a_common.codec.values import get_value, scrub, set_value
 
 __all__ = [
     "FORM_ARTIFACT",
@@ -51,11 +52,15 @@ __all__ = [
     "restore",
     "seq_of",
     "stamp",
+    "usage_in",
 ]
 
 WireEvent = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 
 FORM_ARTIFACT = "UserInputMetaData"
+
+USAGE = "usage"
+"""Metadata key of the status with which a delegated run ends."""
 
 _HANDED_OVER = "handed_over"
 
@@ -76,6 +81,8 @@ class StreamState:
     """The ids of the artifacts to which text is appended."""
     questions: int = 0
     """How often the task has asked for input."""
+    usage: Callable[[], Mapping[str, Any]] | None = None
+    """What the run has used, by model, for the supervisor that delegates it. It is sent with the end of the run."""
 
 
 def restore(state: StreamState, updates: Iterable[WireEvent]) -> None:
@@ -121,6 +128,12 @@ def metadata_of(event: WireEvent) -> Struct:
 def seq_of(event: WireEvent) -> int | None:
     value = metadata_of(event).fields.get("seq")
     return None if value is None else int(value.number_value)
+
+
+def usage_in(event: TaskStatusUpdateEvent, otherwise: Mapping[str, Usage] | None) -> Mapping[str, Usage] | None:
+    """What an agent's run has used, by model; `otherwise` if the status does not say it."""
+    value = event.metadata.fields.get(USAGE)
+    return otherwise if value is None else read_report(get_value(value))
 
 
 def stamp(event: WireEvent, seq: int) -> None:
@@ -256,10 +269,11 @@ def _form(state: StreamState, form: Form) -> WireEvent:
 
 
 def _final_result(state: StreamState, event: FinalResult) -> list[WireEvent]:
-    fields = {"answer_message_id": event.answer_message_id, "limit": event.limit}
+    warning = {"budget_warning": event.budget_warning}
+    fields = {"answer_message_id": event.answer_message_id, "limit": event.limit, **warning}
     update = _artifact(state, "final_result", "final_result", event.text, state.agent, "final_result", fields)
     update.last_chunk = True
-    return [update, _status(state, TaskState.TASK_STATE_COMPLETED, "completed")]
+    return [update, _status(state, TaskState.TASK_STATE_COMPLETED, "completed", warning)]
 
 
 def _failed(state: StreamState, event: Failed) -> list[WireEvent]:
@@ -307,6 +321,8 @@ def _status(
     if message is not None:
         update.status.message.CopyFrom(message)
     _set_metadata(update.metadata, state, state.agent, kind, fields)
+    if state.usage is not None and kind != "working":
+        set_value(update.metadata.fields[USAGE], state.usage())
     return update
 
 

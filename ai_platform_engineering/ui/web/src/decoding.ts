@@ -175,6 +175,7 @@ function decodeArtifact(artifact: Artifact, metadata: Json): RunEvent | null {
         text: textOf(artifact.parts),
         answer_message_id: text(metadata, "answer_message_id"),
         limit: optional(metadata, "limit"),
+        budget_warning: optional(metadata, "budget_warning"),
       };
     default:
       return null;

@@ -112,6 +112,8 @@ export interface FinalResult {
   text: string;
   answer_message_id: string;
   limit?: string | null;
+  /** A sentence for a person whose budget is nearly used up. */
+  budget_warning?: string | null;
 }
 
 export interface Failed {

@@ -77,7 +77,7 @@ test("updates become events with their numbers", () => {
         },
       },
       { seq: 6, event: { event: "message_ended", agent: "supervisor", message_id: "m1", parent_call_id: null } },
-      { seq: 8, event: { event: "final_result", text: "Hello", answer_message_id: "m1", limit: null } },
+      { seq: 8, event: { event: "final_result", text: "Hello", answer_message_id: "m1", limit: null, budget_warning: null } },
     ],
   );
   assert.equal(decoder.lastSeq, 9);

@@ -24,6 +24,7 @@ from a2a.utils.errors import A2AError
 from google.protobuf.struct_pb2 import Struct
 
 from ai_platform_engineering.events import SUPERVISOR, Ending, Event, Failed
+from ai_platform_engineering.utils.a2a_common.protocol import OVER_BUDGET
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, AccessTokenRefusedError
 from ai_platform_engineering.utils.connections import causes
@@ -42,13 +43,17 @@ _DRAIN_SECONDS: Final = 1.0
 class SupervisorError(Exception):
     """A request to the supervisor failed; the text says why and what to do.
 
-    `misconfigured`: a setting is wrong. `refused`: the supervisor rejected the request.
+    `misconfigured`: a setting is wrong. `refused`: the supervisor rejected the request; `over_budget`: because a budget
+    is used up, which the text says to the person.
     """
 
-    def __init__(self, sentence: str, *, misconfigured: bool = False, refused: bool = False) -> None:
+    def __init__(
+        self, sentence: str, *, misconfigured: bool = False, refused: bool = False, over_budget: bool = False
+    ) -> None:
         super().__init__(sentence)
         self.misconfigured = misconfigured
         self.refused = refused
+        self.over_budget = over_budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +241,8 @@ def refusal(error: Exception, address: str, what: str) -> SupervisorError:
             "A2A_OAUTH_GRANT_URL and its client's id and secret."
         )
         return SupervisorError(sentence, misconfigured=True)
+    if isinstance(error, A2AError) and OVER_BUDGET.items() <= (error.data or {}).items():
+        return SupervisorError(str(error), refused=True, over_budget=True)
     reason = f"HTTP {status}" if status else str(error).rstrip(".")
     return SupervisorError(f"The supervisor at {address} rejected the {what}: {reason}.", refused=True)
 

@@ -57,6 +57,7 @@ def decode_artifact(artifact: Artifact) -> Event | None:
                 text=text_of(artifact.parts),
                 answer_message_id=_text(metadata, "answer_message_id"),
                 limit=_optional(metadata, "limit"),
+                budget_warning=_optional(metadata, "budget_warning"),
             )
         case _:
             return None

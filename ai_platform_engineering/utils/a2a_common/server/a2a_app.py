@@ -44,6 +44,8 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics, ServerState
 from ai_platform_engineering.utils.a2a_common.server.push_configs import open_receivers
 from ai_platform_engineering.utils.a2a_common.server.sign_in import SessionRoutes, terminal_sign_in
+from ai_platform_engineering.utils.a2a_common.server.usage_ledger import UsageLedger
+from ai_platform_engineering.utils.a2a_common.server.usage_route import usage_route
 from ai_platform_engineering.utils.a2a_common.server.work import Executor
 from ai_platform_engineering.utils.keys import Place
 
@@ -64,6 +66,7 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     release: Release = release_nothing,
     agent: str = SUPERVISOR,
     audit: AuditLog | None = None,
+    usage: UsageLedger | None = None,
 ) -> Starlette:
     """An app that serves `executor` and `log`. `running` is entered for as long as the app runs.
 
@@ -74,13 +77,15 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     `app.state.problem()` is the reason why it works only in part, None if it works.
     `app.state.public_paths` may be set to paths that can be read without authentication.
     `app.state.stop_work(grace)` ends all runs; a server calls it while callers still get responses.
-    `audit` is open while the app runs.
+    `audit` and `usage` are open while the app runs.
     `app.state.now()` is the state of the server for `/metrics`.
     """
     plain = card if isinstance(card, AgentCard) else card.plain
     access = AccessAudit(audit or NO_AUDIT)
     receivers = open_receivers(settings, agent)
-    handler = request_handler(executor, log, plain, settings, agent=agent, receivers=receivers, audit=access)
+    handler = request_handler(
+        executor, log, plain, settings, agent=agent, receivers=receivers, audit=access, usage=usage
+    )
     started = False
     forget_checkpoints: Forget = _forget_nothing
 
@@ -104,6 +109,7 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
         nonlocal started, forget_checkpoints
         async with (
             audit.opened() if audit is not None else nullcontext(),
+            usage.opened() if usage is not None else nullcontext(),
             log.opened(),
             handler.pushes.running(),
             running() as forget,
@@ -161,8 +167,8 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     if agent == SUPERVISOR:
         routes += ConversationRoutes(handler, lambda: forget_checkpoints, access).routes()
         routes += SessionRoutes(settings, access).routes()
-        if audit is not None:
-            routes.append(audit_route(lambda: audit_record(settings, agent), access))
+        routes += [audit_route(lambda: audit_record(settings, agent), access)] if audit is not None else []
+        routes += [usage_route(usage)] if usage is not None else []
     app = Starlette(
         routes=routes,
         lifespan=lifespan,

@@ -41,6 +41,7 @@ from ai_platform_engineering.utils.a2a_common.server.push_sender import PushSend
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.server.rest import rest_routes
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
+from ai_platform_engineering.utils.a2a_common.server.usage_ledger import UsageLedger
 from ai_platform_engineering.utils.a2a_common.server.work import Executor, Work
 from ai_platform_engineering.utils.a2a_common.server.work_queue import WorkQueue
 from ai_platform_engineering.utils.outbound.addresses import Resolve, resolve
@@ -102,7 +103,7 @@ def agent_card(
     return card
 
 
-def request_handler(
+def request_handler(  # noqa: PLR0913 - the parts of a handler
     executor: Executor,
     log: EventLog,
     card: AgentCard,
@@ -112,6 +113,7 @@ def request_handler(
     receivers: ReceiverStore | None = None,
     resolve: Resolve = resolve,
     audit: AccessAudit | None = None,
+    usage: UsageLedger | None = None,
 ) -> LogRequestHandler:
     """A handler with push notifications, by default with their receivers in memory. `resolve` finds the addresses of
     their hosts. Call its `aclose` when the server stops."""
@@ -125,6 +127,7 @@ def request_handler(
         push_configs=configs,
         pushes=PushNotifications(configs, log, PushSender(push_policy(settings), resolve)),
         audit=audit,
+        usage=usage,
     )
 
 

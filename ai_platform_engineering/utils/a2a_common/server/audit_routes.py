@@ -28,14 +28,14 @@ def audit_route(record: Callable[[], AuditRecord], access: AccessAudit) -> Route
         caller = caller_in(request.scope.get("state"))
         if not sees_everything(caller):
             access.denied(caller, "only admins may read the audit record")
-            return _problem(403, "forbidden", "Only admins may read the audit record.")
+            return problem(403, "forbidden", "Only admins may read the audit record.")
         before = request.query_params.get("before", "")
         if before and not (before.isdecimal() and len(before) <= 18):
-            return _problem(400, "invalid_request", "before: must be the number of an entry.")
+            return problem(400, "invalid_request", "before: must be the number of an entry.")
         try:
             return JSONResponse({"entries": await asyncio.to_thread(_entries, record(), int(before or 0))})
         except AuditUnavailableError as error:
-            return _problem(503, "unavailable", str(error))
+            return problem(503, "unavailable", str(error))
 
     return Route("/audit", list_entries, methods=["GET"])
 
@@ -49,5 +49,5 @@ def _entries(record: AuditRecord, before: int) -> list[dict[str, Any]]:
         record.close()
 
 
-def _problem(code: int, error: str, sentence: str) -> Response:
+def problem(code: int, error: str, sentence: str) -> Response:
     return JSONResponse({"error": error, "message": sentence}, status_code=code)

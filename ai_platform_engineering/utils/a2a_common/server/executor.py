@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
@@ -15,7 +16,7 @@ from a2a.types.a2a_pb2 import Message, Task, TaskState
 from ai_platform_engineering.approvals import audit_facts
 from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.audit.record import AuditFact
-from ai_platform_engineering.events import Canceled, Ending, Event, Failed, Form, InputRequired
+from ai_platform_engineering.events import Canceled, Ending, Event, Failed, FinalResult, Form, InputRequired
 from ai_platform_engineering.forms.decisions import is_approval
 from ai_platform_engineering.forms.replies import AskAgain, Resume, ask_later, interpret
 from ai_platform_engineering.identity.principal import Principal
@@ -39,6 +40,7 @@ from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
 from ai_platform_engineering.utils.a2a_common.server.recorder import Recorder, joining_interval
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
+from ai_platform_engineering.utils.a2a_common.server.usage_ledger import RunMeter, UsageLedger
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, is_handed_over, restore
 from ai_platform_engineering.utils.errors import ReadableError
@@ -66,8 +68,10 @@ class RunExecutor:
         metrics: RunMetrics | None = None,
         audit: Audit = NO_AUDIT,
         policy: Policy | None = None,
+        usage: UsageLedger | None = None,
     ) -> None:
         self._agent = agent
+        self._usage = usage
         self._audit = audit
         self._policy = policy or Policy()
         self._log = log
@@ -115,14 +119,17 @@ class RunExecutor:
                     decision = decision_id(form, message.message_id)
                 self._record_facts(audit_facts.decided(form, answer, request))
                 request = self._for(await approvals.requester(request.caller), request)
-                run = self._agent.run(Resumption(form, answer, history, decision), request, begun)
+                work: str | Resumption = Resumption(form, answer, history, decision)
             case None:
                 request = self._for(request.caller, request)
-                run = self._agent.run(question_of(message), request, begun)
+                work = question_of(message)
         self._active_runs += 1
         try:
-            is_working = task is not None and task.status.state == TaskState.TASK_STATE_WORKING
-            last = await self._record(run, request, recorder, assignment, approvals, is_working=is_working)
+            async with self._metered(request, recorder, work) as meter:
+                run = self._agent.run(work, replace(request, usage=meter), begun)
+                last = await self._record(
+                    run, request, recorder, assignment, approvals, meter, is_working=_is_working(task)
+                )
             if isinstance(last, InputRequired):
                 known = {form.form_id for form in _open_forms(history)}
                 self._record_facts(audit_facts.requested(last.forms, request, known))
@@ -173,6 +180,31 @@ class RunExecutor:
         """Complete the conversation of a run that was ended from outside, or drop it `for_good`."""
         await self._agent.release(run, for_good=for_good)
 
+    @asynccontextmanager
+    async def _metered(
+        self, request: RequestContext, recorder: Recorder, work: str | Resumption
+    ) -> AsyncIterator[RunMeter | None]:
+        """The meter of a run; None if usage is not counted."""
+        if self._usage is None:
+            yield None
+            return
+        async with self._usage.metered(request, answers_form=isinstance(work, Resumption)) as meter:
+            if request.delegated:
+                recorder.report(meter.report)
+            yield meter
+
+    async def _completed(
+        self, event: Event, request: RequestContext, approvals: TaskApprovals, meter: RunMeter | None
+    ) -> Event:
+        """The event with what the server knows: the approvals that a form asks for, a budget that is nearly used up."""
+        match event:
+            case InputRequired(forms):
+                return InputRequired(await approvals.ask(forms, request))
+            case FinalResult() if meter is not None and (warning := meter.warning()) is not None:
+                return replace(event, budget_warning=warning)
+            case _:
+                return event
+
     async def _record(
         self,
         run: GraphRun,
@@ -180,6 +212,7 @@ class RunExecutor:
         recorder: Recorder,
         assignment: Assignment,
         approvals: TaskApprovals,
+        meter: RunMeter | None,
         *,
         is_working: bool,
     ) -> Event | None:
@@ -191,11 +224,10 @@ class RunExecutor:
                 if not is_working:
                     await recorder.begin()
                 try:
-                    async for event in run.events():
-                        last = event
-                        if isinstance(event, InputRequired):
-                            last = InputRequired(await approvals.ask(event.forms, request))
-                        recorder.put(last)
+                    async with asyncio.timeout(await meter.seconds_left() if meter is not None else None) as time_limit:
+                        async for event in run.events():
+                            last = await self._completed(event, request, approvals, meter)
+                            recorder.put(last)
                     if not isinstance(last, Ending):
                         raise RuntimeError("the run emitted no end")
                 except asyncio.CancelledError:
@@ -203,6 +235,13 @@ class RunExecutor:
                         recorder.put(*self._interrupted(run, assignment))
                         await self._abandon(run.interrupted, request)
                     raise
+                except TimeoutError:
+                    if meter is None or not time_limit.expired():
+                        raise
+                    ending = [*run.failed(await meter.time_exhausted())]
+                    last = ending[-1]
+                    recorder.put(*ending)
+                    await self._abandon(run.interrupted, request)
         except SupersededError:
             logger.warning("%s: another process has taken the run over; this one stops", request.trace_id)
             return None
@@ -249,6 +288,10 @@ class _RunEffects:
 
     async def finish(self, call_id: str, result: str) -> None:
         await self.log.finish_effect(self.task_id, call_id, result, self.epoch)
+
+
+def _is_working(task: Task | None) -> bool:
+    return task is not None and task.status.state == TaskState.TASK_STATE_WORKING
 
 
 def _reply_to_forms(history: Sequence[Event], message: Message) -> Resume | AskAgain | None:

@@ -29,7 +29,7 @@ from ai_platform_engineering.compat.a2a_v03 import types_v03
 from ai_platform_engineering.storage.event_log.log_errors import LogReadError, LogWriteError
 from ai_platform_engineering.utils.a2a_common.codec.event_json import Json, ProtocolVersion
 from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError
-from ai_platform_engineering.utils.a2a_common.server.request_handler import ServerStoppingError
+from ai_platform_engineering.utils.a2a_common.server.request_handler import BudgetError, ServerStoppingError
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class LogUnavailableError(InternalError):
 
 
 _INTERNAL: Final = (InternalError, InvalidAgentResponseError)
-_HTTP_CODES: Final = {PayloadTooLargeError: 413, ServerStoppingError: 503, LogUnavailableError: 503}
+_HTTP_CODES: Final = {PayloadTooLargeError: 413, BudgetError: 429, ServerStoppingError: 503, LogUnavailableError: 503}
 _BAD_REQUEST: Final = A2A_ERROR_MAPPING[InvalidRequestError]
 
 

@@ -9,11 +9,11 @@ watches. Subscribers see stored events only.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from ai_platform_engineering.events import Ending, Event, TextDelta
 from ai_platform_engineering.storage.event_log.event_log import EventLog
@@ -62,6 +62,10 @@ class Recorder:
         else:
             self._opening = begin(self._state)
             self._has_work.set()
+
+    def report(self, usage: Callable[[], Mapping[str, Any]]) -> None:
+        """Send what the run has used with its end."""
+        self._state.usage = usage
 
     def put(self, *events: Event) -> None:
         """Queue events for writing. Raises the log's error if earlier events could not be stored."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -48,7 +49,12 @@ from ai_platform_engineering.storage.event_log.event_log import (
     TaskEndedError,
 )
 from ai_platform_engineering.utils.a2a_common.delegation import without_skills
-from ai_platform_engineering.utils.a2a_common.protocol import SERVER_STOPPING, TERMINAL_STATES, WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.protocol import (
+    OVER_BUDGET,
+    SERVER_STOPPING,
+    TERMINAL_STATES,
+    WAITING_STATES,
+)
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission, Sender, is_question_only
 from ai_platform_engineering.utils.a2a_common.server.followed_tasks import FollowedTasks
@@ -58,6 +64,7 @@ from ai_platform_engineering.utils.a2a_common.server.push_configs import PushCon
 from ai_platform_engineering.utils.a2a_common.server.repeated_messages import RepeatedMessages
 from ai_platform_engineering.utils.a2a_common.server.sse import OpenStreams
 from ai_platform_engineering.utils.a2a_common.server.task_store import LogTaskStore
+from ai_platform_engineering.utils.a2a_common.server.usage_ledger import BudgetExhaustedError, UsageLedger
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment, Work
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
 from ai_platform_engineering.utils.outbound.policy import RefusedError
@@ -96,6 +103,13 @@ class ServerStoppingError(A2AError):
         super().__init__(data=dict(SERVER_STOPPING))
 
 
+class BudgetError(UnsupportedOperationError):
+    """A budget of the sender is used up, so the message is not accepted. It may be sent again later."""
+
+    def __init__(self, error: BudgetExhaustedError) -> None:
+        super().__init__(message=str(error), data=dict(OVER_BUDGET))
+
+
 class _NoExecutor(AgentExecutor):
     """For the constructor of the SDK's handler, which runs nothing here."""
 
@@ -109,7 +123,7 @@ class _NoExecutor(AgentExecutor):
 class LogRequestHandler(DefaultRequestHandlerV2):
     """Serves A2A requests from the work queue and the event log."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a handler
         self,
         work: Work,
         log: EventLog,
@@ -120,8 +134,10 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         push_configs: PushConfigs,
         pushes: PushNotifications,
         audit: AccessAudit | None = None,
+        usage: UsageLedger | None = None,
     ) -> None:
         self._audit = audit or AccessAudit()
+        self._usage = usage
         super().__init__(
             agent_executor=_NoExecutor(),
             task_store=LogTaskStore(log, self._audit),
@@ -138,6 +154,8 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         self._repeated = RepeatedMessages(log)
         self._followed = FollowedTasks(log, agent)
         log.subscribe(pushes.notify)
+        if usage is not None:
+            log.subscribe(usage.observe_log)
 
     @property
     def stopping(self) -> bool:
@@ -244,6 +262,18 @@ class LogRequestHandler(DefaultRequestHandlerV2):
                 return Accepted(accepted_before, "repeated")
             return await self._accept_new(params, context, named, sender)
 
+    @asynccontextmanager
+    async def _within_budget(self, caller: Principal, task_id: str) -> AsyncIterator[None]:
+        """Count the run of a new task. Nothing is stored if a budget of the caller is used up."""
+        if self._usage is None:
+            yield
+            return
+        try:
+            async with self._usage.admitted(caller, task_id):
+                yield
+        except BudgetExhaustedError as error:
+            raise BudgetError(error) from None
+
     async def _accept_new(
         self, params: SendMessageRequest, context: ServerCallContext, named: Snapshot | None, sender: Sender
     ) -> Accepted:
@@ -261,7 +291,15 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         message.task_id = message.task_id or str(uuid.uuid4())
         message.context_id = message.context_id or str(uuid.uuid4())
         _merge_metadata(message, params)
-        caller = sender.principal
+        # An answer to a form is no new run, and the run of a delegation was counted by the supervisor.
+        is_run = named is None and not is_delegated(message)
+        async with self._within_budget(sender.principal, message.task_id) if is_run else nullcontext():
+            return await self._begin(params, context, named, sender)
+
+    async def _begin(
+        self, params: SendMessageRequest, context: ServerCallContext, named: Snapshot | None, sender: Sender
+    ) -> Accepted:
+        message, caller = params.message, sender.principal
         if params.configuration.HasField("task_push_notification_config"):
             push = params.configuration.task_push_notification_config
             await self._accepts_push_url(push.url)

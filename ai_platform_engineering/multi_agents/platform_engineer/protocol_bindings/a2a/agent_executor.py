@@ -10,6 +10,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
+from ai_platform_engineering.utils.a2a_common.server.usage_ledger import UsageLedger
 from ai_platform_engineering.utils.a2a_common.wire import StreamState
 
 __all__ = ["AIPlatformEngineerA2AExecutor", "StreamState"]
@@ -25,5 +26,6 @@ class AIPlatformEngineerA2AExecutor(RunExecutor):
         settings: Settings,
         metrics: RunMetrics | None = None,
         audit: Audit = NO_AUDIT,
+        usage: UsageLedger | None = None,
     ) -> None:
-        super().__init__(binding, log, settings, metrics, audit, binding.mas.policy)
+        super().__init__(binding, log, settings, metrics, audit, binding.mas.policy, usage)

@@ -44,6 +44,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded,
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
+from ai_platform_engineering.utils.a2a_common.server.usage_ledger import usage_ledger
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, FallbackSaver, checkpointer_for
 
 _DESCRIPTION = "Plans platform-engineering requests and delegates them to domain agents."
@@ -74,7 +75,8 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     binding = AIPlatformEngineerA2ABinding(supervisor, metrics.model_turn)
     audit = audit_log(settings)
     recorded: Audit = audit or NO_AUDIT
-    executor = AIPlatformEngineerA2AExecutor(binding, log, settings, metrics, recorded)
+    usage = usage_ledger(settings, SUPERVISOR, supervisor.policy.groups_of)
+    executor = AIPlatformEngineerA2AExecutor(binding, log, settings, metrics, recorded, usage)
     feedback = FeedbackRoutes(settings)
     page = Page()
 
@@ -111,6 +113,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         tools=lambda caller: all_tools(supervisor, caller),
         release=executor.release,
         audit=audit,
+        usage=usage,
     )
     app.state.degraded = degraded
     app.state.public_paths = page.paths

@@ -100,8 +100,17 @@ export function Ending({ run }: { run: RunView }) {
   if (ending?.event === "canceled") {
     return <p class="card outcome">{TEXTS.run.canceled(clean(ending.by ?? "user"))} {clean(ending.message ?? "")}</p>;
   }
-  if (ending?.event === "final_result" && ending.limit) {
-    return <p class="card outcome">{TEXTS.run.limit(ending.limit)}</p>;
+  if (ending?.event === "final_result" && (ending.limit || ending.budget_warning)) {
+    return (
+      <>
+        {ending.limit && <p class="card outcome">{TEXTS.run.limit(ending.limit)}</p>}
+        {ending.budget_warning && (
+          <p class="card outcome" role="status">
+            {clean(ending.budget_warning)}
+          </p>
+        )}
+      </>
+    );
   }
   return null;
 }

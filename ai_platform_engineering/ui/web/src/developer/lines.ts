@@ -57,7 +57,7 @@ const KINDS = {
   text_delta: record({ agent: text, message_id: text, text }, { parent_call_id: orNull(text), supersedes: orNull(text) }),
   message_ended: record({ agent: text, message_id: text }, { parent_call_id: orNull(text) }),
   input_required: record({ forms: listOf(form) }, {}),
-  final_result: record({ text, answer_message_id: text }, { limit: orNull(text) }),
+  final_result: record({ text, answer_message_id: text }, { limit: orNull(text), budget_warning: orNull(text) }),
   failed: record({ code: text, message: text }, { partial: orNull(text) }),
   canceled: record({}, { by: text, message: text }),
   asked: record({ question: text }, { context_id: text }),
