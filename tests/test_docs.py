@@ -21,6 +21,7 @@ from typing import NoReturn
 import pytest
 import yaml
 
+from ai_platform_engineering.budgets.file import read_budgets
 from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.forms.answers import Submitted, read_answer
 from ai_platform_engineering.forms.replies import FormReply, Resume, interpret
@@ -262,6 +263,7 @@ def test_files_are_allowed(block: Block, tmp_path: Path) -> None:
     readers: dict[str, Callable[[Path], object]] = {
         "agents.md": read_manifest,
         "policy.md": read_policy,
+        "budgets.md": read_budgets,
         "operate.md": lambda file: yaml.safe_load(file.read_text(encoding="utf-8")),  # for Prometheus
         "slack.md": read_rules,
     }

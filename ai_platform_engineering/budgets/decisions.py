@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from ai_platform_engineering.budgets.usage import GROUP, Usage, reset_after
 from ai_platform_engineering.identity.principal import Principal
@@ -36,6 +36,34 @@ class Price:
         cached = self.input if self.cached is None else self.cached
         uncached = max(0, usage.input_tokens - usage.cached_tokens)
         return round(uncached * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a delegated run may use: the rest of the caller's budget when it was delegated. The agent's server enforces
+    it, with the prices of the supervisor. `cost` is in millionths of the currency."""
+
+    tokens: int | None = None
+    cost: int | None = None
+    prices: tuple[Price, ...] = ()
+
+    def is_exhausted(self, models: Mapping[str, Usage]) -> bool:
+        if self.tokens is not None and sum(usage.tokens for usage in models.values()) >= self.tokens:
+            return True
+        if self.cost is None:
+            return False
+        prices = Budgets(self.prices)
+        return sum(prices.priced(model, usage).cost for model, usage in models.items()) >= self.cost
+
+    def facts(self) -> dict[str, Any]:
+        """The allowance as a JSON object, for the signed delegation."""
+        prices = [[each.pattern, each.input, each.output, each.cached] for each in self.prices]
+        return {"tokens": self.tokens, "cost": self.cost, "prices": prices}
+
+    @classmethod
+    def read(cls, facts: Mapping[str, Any]) -> Self:
+        """The allowance that `facts` has written."""
+        return cls(facts["tokens"], facts["cost"], tuple(Price(*each) for each in facts["prices"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +196,7 @@ class Balance:
     def _amount(self, amount: int, *, unit: bool = True) -> str:
         match self.limit.kind:
             case "cost":
-                return f"{amount / MICRO:,.2f} {self.currency}".rstrip()
+                return f"{amount / MICRO:,.{2 if amount >= MICRO else 4}f} {self.currency}".rstrip()
             case "run_seconds":
                 text, name = f"{amount:,}", "seconds of run time"
             case "tokens":
@@ -189,6 +217,19 @@ def balances(
 ) -> list[Balance]:
     """`used` and `active` give the usage of a scope on that day, and the number of its runs in progress."""
     return [Balance(limit, limit.used(used(limit.scope), active(limit.scope)), day, currency) for limit in limits]
+
+
+def allowance_of(found: Sequence[Balance], prices: tuple[Price, ...]) -> Allowance | None:
+    """What is left for a run of tokens and cost; None if neither is limited."""
+
+    def left(kind: Kind) -> int | None:
+        rests = [max(0, each.limit.amount - each.used) for each in found if each.limit.kind == kind]
+        return min(rests) if rests else None
+
+    tokens, cost = left("tokens"), left("cost")
+    if tokens is None and cost is None:
+        return None
+    return Allowance(tokens, cost, prices if cost is not None else ())
 
 
 def first_exhausted(found: Sequence[Balance], kinds: frozenset[Kind] | None = None) -> Balance | None:

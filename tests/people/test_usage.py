@@ -17,7 +17,7 @@ from langchain_core.messages.ai import UsageMetadata
 from starlette.applications import Starlette
 
 from ai_platform_engineering.cli.entry import main
-from ai_platform_engineering.events import Failed, FinalResult, InputRequired, ToolFinished
+from ai_platform_engineering.events import AgentFinished, Failed, FinalResult, InputRequired, ToolFinished
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
@@ -176,14 +176,20 @@ async def test_an_open_form_can_be_answered_without_a_budget(tmp_path: Path, rem
         }
 
 
-async def test_a_run_ends_before_the_model_call_that_it_has_no_budget_for(tmp_path: Path) -> None:
-    async with platform(tmp_path, budgets="[{who: ['*'], day: {tokens: 1000}}]") as here:
+@pytest.mark.parametrize("limit", ["tokens: 1000", "cost: 0.001"])
+@pytest.mark.parametrize("remote", [False, True])
+async def test_a_run_ends_before_the_model_call_that_it_has_no_budget_for(
+    tmp_path: Path, remote: bool, limit: str
+) -> None:
+    async with platform(tmp_path, remote=remote, budgets=f"[{{who: ['*'], day: {{{limit}}}}}]") as here:
         events = await here.ask(QUESTION, context_id="c")
         ending = check(events)
         assert isinstance(ending, Failed)
         assert ending.code == "budget"
-        assert "Your daily budget of 1,000 tokens is used up (1,120 used). It resets at" in ending.message
+        amounts = {"tokens: 1000": "1,000 tokens is used up (1,120", "cost: 0.001": "0.0010 EUR is used up (0.0011 EUR"}
+        assert f"Your daily budget of {amounts[limit]} used). It resets at" in ending.message
         assert [event.ok for event in events if isinstance(event, ToolFinished)] == [True]
+        assert [event.ok for event in events if isinstance(event, AgentFinished)] == [False]
         assert "Rollback_Application" in ending.message or "rollback_application" in ending.message
         assert counted(await usage_of(here))["scripted"]["calls"] == 2
 

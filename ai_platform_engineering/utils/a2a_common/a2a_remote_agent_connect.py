@@ -45,7 +45,14 @@ from ai_platform_engineering.utils.a2a_common.client.reconnection import (
 )
 from ai_platform_engineering.utils.a2a_common.client.stream_reader import StreamReader
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
-from ai_platform_engineering.utils.a2a_common.delegation import APPROVAL, POLICY, PRINCIPAL, SKILLS, Delegations
+from ai_platform_engineering.utils.a2a_common.delegation import (
+    ALLOWANCE,
+    APPROVAL,
+    POLICY,
+    PRINCIPAL,
+    SKILLS,
+    Delegations,
+)
 from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of, usage_in
@@ -411,6 +418,7 @@ def _message_metadata(agent: str, context: RequestContext) -> dict[str, Any]:
         "user": context.user,
         PRINCIPAL: principal,
         POLICY: context.policy.for_agent(agent) if context.policy is not None else None,
+        ALLOWANCE: context.usage.allowance() if context.usage is not None else None,
         "approvals": [*map(dict, context.approvals)],
         APPROVAL: context.approval,
         "step": context.step,

@@ -29,8 +29,9 @@ logger = logging.getLogger(__name__)
 SKILLS: Final = "skills"
 PRINCIPAL: Final = "principal"
 POLICY: Final = "policy"
+ALLOWANCE: Final = "allowance"
 APPROVAL: Final = "approval"
-FIELDS: Final = ("delegated", "approvals", APPROVAL, "step", SKILLS, PRINCIPAL, POLICY)
+FIELDS: Final = ("delegated", "approvals", APPROVAL, "step", SKILLS, PRINCIPAL, POLICY, ALLOWANCE)
 """Metadata that only a supervisor may send."""
 SIGNATURE: Final = "delegation"
 MAX_AGE_SECONDS: Final = 300

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from a2a.types.a2a_pb2 import Message
 
 from ai_platform_engineering.audit.log import NO_AUDIT, Audit
+from ai_platform_engineering.budgets.decisions import Allowance
 from ai_platform_engineering.budgets.usage import Usage
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.utils.characters import clean
@@ -49,6 +50,9 @@ class UsageMeter(Protocol):
 
     def add_report(self, key: str, models: Mapping[str, Usage]) -> None:
         """Count what a remote agent has reported. A report with the same key is counted once."""
+
+    def allowance(self) -> Mapping[str, Any] | None:
+        """What a delegated run may use, as a JSON object; None if that is not limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ class RequestContext:
     caller: Principal = ANONYMOUS
     usage: UsageMeter | None = field(default=None, repr=False)
     """None if usage is not counted."""
+    allowance: Allowance | None = field(default=None, repr=False)
+    """What a delegated run may use; None if it is not limited."""
     policy: PrincipalPolicy | None = field(default=None, repr=False)
     """The rules of the policy that apply to the caller; None if there are none."""
     skills: tuple[Mapping[str, Any], ...] | None = None

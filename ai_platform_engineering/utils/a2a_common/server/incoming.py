@@ -10,13 +10,14 @@ from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import Message, Part, Task
 from google.protobuf.json_format import MessageToJson
 
+from ai_platform_engineering.budgets.decisions import Allowance
 from ai_platform_engineering.forms.replies import FormReply
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
-from ai_platform_engineering.utils.a2a_common.delegation import APPROVAL, POLICY, PRINCIPAL, SKILLS
+from ai_platform_engineering.utils.a2a_common.delegation import ALLOWANCE, APPROVAL, POLICY, PRINCIPAL, SKILLS
 from ai_platform_engineering.utils.a2a_common.request_context import (
     MAX_INSTRUCTIONS_LENGTH,
     RequestContext,
@@ -67,6 +68,7 @@ def request_context(
         silent_when_unsure=metadata.get("silent_when_unsure") is True,
         caller=_principal(metadata.get(PRINCIPAL)) if delegated else request.caller,
         policy=_policy(metadata.get(POLICY)) if delegated else None,
+        allowance=_allowance(metadata.get(ALLOWANCE)) if delegated else None,
     )
 
 
@@ -78,6 +80,11 @@ def _principal(stated: Any) -> Principal:
 def _policy(stated: Any) -> PrincipalPolicy | None:
     """The rules that a supervisor sends with a delegation."""
     return PrincipalPolicy.read(stated) if isinstance(stated, Mapping) else None
+
+
+def _allowance(stated: Any) -> Allowance | None:
+    """What a delegated run may use."""
+    return Allowance.read(stated) if isinstance(stated, Mapping) else None
 
 
 def bearer_token(context: ServerCallContext | None) -> str | None:
@@ -104,8 +111,9 @@ def _metadata(message: Message, task: Task | None) -> Mapping[str, Any]:
     if task is None:
         return own
     first = get_fields(task.history[0].metadata) if task.history else {}
-    # A form may be answered by another user.
+    # A form may be answered by another user, and its answer is not limited.
     first.pop("user", None)
+    first.pop(ALLOWANCE, None)
     trace = get_fields(task.metadata).get("trace_id")
     return {**first, **own} | ({"trace_id": trace} if trace else {})
 

@@ -21,9 +21,11 @@ from ai_platform_engineering.budgets.decisions import (
     IN_RUN,
     NO_BUDGETS,
     PER_DAY,
+    Allowance,
     AppliedLimit,
     Balance,
     Budgets,
+    allowance_of,
     balances,
     first_exhausted,
     warning_of,
@@ -56,6 +58,8 @@ _MAX_ACCOUNTS: Final = 10_000
 _NOT_IN_PROGRESS: Final = TERMINAL_STATES | WAITING_STATES
 
 
+_ALLOWANCE_USED: Final = "The work was stopped. The daily budget of the person who asked is used up."
+
 _Result = TypeVar("_Result")
 
 
@@ -76,11 +80,15 @@ class Account:
 class RunMeter:
     """Counts what one run uses. A delegated run reports it to its supervisor, which counts it for the caller."""
 
-    def __init__(self, ledger: UsageLedger, account: Account | None, *, enforced: bool) -> None:
-        """`account` is None for a delegated run. `enforced`: the run ends when a budget is used up."""
+    def __init__(
+        self, ledger: UsageLedger, account: Account | None, *, enforced: bool, allowance: Allowance | None = None
+    ) -> None:
+        """`account` is None for a delegated run, which has an `allowance` if the budget of its caller is limited.
+        `enforced`: the run ends when a budget is used up."""
         self._ledger = ledger
         self._account = account
         self._enforced = enforced and account is not None and bool(account.limits)
+        self._allowance = allowance
         self._models: dict[str, Usage] = {}
         self._counted_until = ledger.monotonic()
 
@@ -88,6 +96,8 @@ class RunMeter:
         """Raise if a budget is used up, so that the model must not be called."""
         if self._enforced and self._account is not None:
             await self._ledger.check_running(self._account)
+        if self._allowance is not None and self._allowance.is_exhausted(self._models):
+            raise BudgetExhaustedError(_ALLOWANCE_USED)
 
     def add(self, model: str, usage: Usage) -> None:
         if self._account is None:
@@ -102,6 +112,13 @@ class RunMeter:
                 self.add(model, usage)
         elif models:
             self._ledger.add(self._account, models, key)
+
+    def allowance(self) -> dict[str, Any] | None:
+        """What a run that this one delegates may use, as a JSON object; None if that is not limited."""
+        if not self._enforced or self._account is None:
+            return None
+        found = self._ledger.allowance(self._account)
+        return None if found is None else found.facts()
 
     def report(self) -> dict[str, Any]:
         """The usage by model, for the supervisor of a delegated run."""
@@ -176,6 +193,8 @@ class UsageLedger:
                 await writing
             await asyncio.gather(*self._endings)
             await self.flush()
+            if self._pending or self._reports:  # held back while the store failed
+                await self.flush()
             await asyncio.to_thread(self.store.close)
 
     def account(self, principal: Principal) -> Account:
@@ -208,7 +227,7 @@ class UsageLedger:
     async def metered(self, request: RequestContext, *, answers_form: bool) -> AsyncIterator[RunMeter]:
         """The meter of a run. The answer to a form may always finish the work that waits for it."""
         account = None if request.delegated else self.account(request.caller)
-        meter = RunMeter(self, account, enforced=not answers_form)
+        meter = RunMeter(self, account, enforced=not answers_form, allowance=request.allowance)
         if account is not None:
             # Again: the task may have waited for a person, or may come from another process.
             await self._activate(account, request.task_id, enforced=False)
@@ -262,6 +281,9 @@ class UsageLedger:
 
     def warning(self, account: Account) -> str | None:
         return warning_of(self._balances(account, day_of(self._clock()), {})) if account.limits else None
+
+    def allowance(self, account: Account) -> Allowance | None:
+        return allowance_of(self._balances(account, day_of(self._clock()), {}), self.budgets.prices)
 
     def _balances(self, account: Account, day: str, active: Mapping[str, int]) -> list[Balance]:
         return balances(
