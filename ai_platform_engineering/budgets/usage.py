@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
@@ -36,7 +36,18 @@ class Usage:
     run_ms: int = 0
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        # Field by field: ten times as fast as with `astuple`, and every model call adds several times.
+        return type(self)(
+            self.calls + other.calls,
+            self.unreported + other.unreported,
+            self.unpriced + other.unpriced,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.cost + other.cost,
+            self.runs + other.runs,
+            self.run_ms + other.run_ms,
+        )
 
     @property
     def tokens(self) -> int:

@@ -126,8 +126,9 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
 
     runner = BaseLangGraphAgent(manifest.name, lambda _context: agent.graph, metrics.model_turn)
     audit = audit_log(settings, manifest.name)
-    usage = usage_ledger(settings, manifest.name)
-    executor = RunExecutor(runner, log, settings, metrics, audit or NO_AUDIT, load_policy(settings), usage)
+    policy = load_policy(settings)
+    usage = usage_ledger(settings, manifest.name, policy.groups_of)
+    executor = RunExecutor(runner, log, settings, metrics, audit or NO_AUDIT, policy, usage)
 
     conversations: FallbackSaver | None = None
 

@@ -213,6 +213,9 @@ def test_failures_cancellations_and_limits_are_said_in_words() -> None:
     limited = view_of([*said("m", "So far."), FinalResult("So far.", "m", "recursion_limit")])
     assert "A limit was reached" in printed(limited)[-2]
     assert "A limit was reached" in progress(limited)[0]
+    warned = view_of([*said("m", "Done."), FinalResult("Done.", "m", budget_warning="85 % are used.")])
+    assert "85 % are used." in printed(warned)
+    assert progress(warned) == ["85 % are used."]
 
 
 def test_a_form_shows_its_question_and_its_fields() -> None:

@@ -286,6 +286,13 @@ def test_an_answer_that_a_limit_cut_short_says_so_below(planned: bool) -> None:
     assert "limit" in last
 
 
+def test_a_budget_that_is_nearly_used_up_is_said_below_the_answer() -> None:
+    scene = Scene()
+    scene.hear(*says("m1", "It is 3.1."), FinalResult("It is 3.1.", "m1", budget_warning="85 % are used."))
+    scene.driver.finish()
+    assert scene.paragraphs == ["It is 3.1.", "_85 % are used._"]
+
+
 def test_an_answer_without_words_is_said_to_be_none() -> None:
     scene = answered(" \n", "", planned=False)
     assert scene.paragraphs == [NARRATION, "_There is no answer._"]

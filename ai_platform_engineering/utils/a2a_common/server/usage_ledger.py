@@ -86,7 +86,7 @@ class RunMeter:
         """`account` is None for a delegated run, which has an `allowance` if the budget of its caller is limited.
         `enforced`: the run ends when a budget is used up."""
         self._ledger = ledger
-        self._account = account
+        self.account = account
         self._enforced = enforced and account is not None and bool(account.limits)
         self._allowance = allowance
         self._models: dict[str, Usage] = {}
@@ -94,30 +94,30 @@ class RunMeter:
 
     async def check(self) -> None:
         """Raise if a budget is used up, so that the model must not be called."""
-        if self._enforced and self._account is not None:
-            await self._ledger.check_running(self._account)
+        if self._enforced and self.account is not None:
+            await self._ledger.check_running(self.account)
         if self._allowance is not None and self._allowance.is_exhausted(self._models):
             raise BudgetExhaustedError(_ALLOWANCE_USED)
 
     def add(self, model: str, usage: Usage) -> None:
-        if self._account is None:
+        if self.account is None:
             self._models[model] = self._models.get(model, NOTHING) + usage
         else:
-            self._ledger.add(self._account, {model: usage})
+            self._ledger.add(self.account, {model: usage})
 
     def add_report(self, key: str, models: Mapping[str, Usage]) -> None:
         """Count what a remote agent has reported. A report with the same key is counted once."""
-        if self._account is None:
+        if self.account is None:
             for model, usage in models.items():
                 self.add(model, usage)
         elif models:
-            self._ledger.add(self._account, models, key)
+            self._ledger.add(self.account, models, key)
 
     def allowance(self) -> dict[str, Any] | None:
         """What a run that this one delegates may use, as a JSON object; None if that is not limited."""
-        if not self._enforced or self._account is None:
+        if not self._enforced or self.account is None:
             return None
-        found = self._ledger.allowance(self._account)
+        found = self._ledger.allowance(self.account)
         return None if found is None else found.facts()
 
     def report(self) -> dict[str, Any]:
@@ -128,28 +128,28 @@ class RunMeter:
         """Count the time since the last call. The ledger does it with every write."""
         now = self._ledger.monotonic()
         passed, self._counted_until = now - self._counted_until, now
-        if self._account is not None and passed > 0:
-            self._ledger.add(self._account, {"": Usage(run_ms=round(passed * 1000))})
+        if self.account is not None and passed > 0:
+            self._ledger.add(self.account, {"": Usage(run_ms=round(passed * 1000))})
 
     async def seconds_left(self) -> float | None:
         """The time that the run may take; None if it is not limited."""
-        if not self._enforced or self._account is None:
+        if not self._enforced or self.account is None:
             return None
-        found = [each for each in await self._ledger.balances(self._account) if each.limit.kind == "run_seconds"]
+        found = [each for each in await self._ledger.balances(self.account) if each.limit.kind == "run_seconds"]
         return max(0.0, min(each.limit.amount - each.used for each in found)) if found else None
 
     async def time_exhausted(self) -> BudgetExhaustedError:
         """The error of a run that has used its time."""
-        if self._account is not None:
+        if self.account is not None:
             self.count_time()
-            for each in await self._ledger.balances(self._account):
+            for each in await self._ledger.balances(self.account):
                 if each.limit.kind == "run_seconds":
                     return BudgetExhaustedError(each.ending())
         return BudgetExhaustedError("The work was stopped. Its run time is used up.")
 
     def warning(self) -> str | None:
         """The sentence for people whose budget is nearly used up."""
-        return self._ledger.warning(self._account) if self._account is not None else None
+        return self._ledger.warning(self.account) if self.account is not None else None
 
 
 class UsageLedger:
@@ -265,8 +265,10 @@ class UsageLedger:
                 self._known[day, scope] += total(priced.values())
 
     async def check_running(self, account: Account) -> None:
-        for meter in [*self._meters.values()]:
-            meter.count_time()
+        if any(limit.kind == "run_seconds" for limit in account.limits):
+            for meter in [*self._meters.values()]:
+                if meter.account == account:
+                    meter.count_time()
         if (found := first_exhausted(await self.balances(account), IN_RUN)) is not None:
             raise BudgetExhaustedError(found.ending())
 
