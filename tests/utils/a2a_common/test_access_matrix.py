@@ -42,6 +42,7 @@ ROUTES: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", "/conversations"): ANY,
     ("GET", "/feedback"): ANY,
     ("GET", "/memories"): ANY,
+    ("GET", "/usage"): ANY,
     ("GET", "/audit"): ADMIN,
     ("GET", "/tasks/{task}"): TASK,
     ("GET", "/v1/tasks/{task}"): TASK,
