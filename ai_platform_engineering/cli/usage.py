@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
@@ -14,6 +13,7 @@ from ai_platform_engineering.budgets.file import budgets_of
 from ai_platform_engineering.budgets.report import limit_cells, scopes_named, usage_cells, usage_facts
 from ai_platform_engineering.budgets.usage import day_of, days_before
 from ai_platform_engineering.cli.exit_codes import fail, refuse
+from ai_platform_engineering.cli.printing import print_lines
 from ai_platform_engineering.cli.supervisor_request import supervisor_json
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.usage.stores import usage_store
@@ -30,7 +30,7 @@ def show_usage(options: argparse.Namespace, settings: Settings) -> int:
     except (ReadableError, SettingsError) as error:
         return fail(error)
     lines = [json.dumps(facts)] if options.json else _lines(facts)
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    print_lines(*lines)
     return 0
 
 
@@ -54,9 +54,9 @@ def _stored(options: argparse.Namespace, settings: Settings) -> Mapping[str, Any
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     cells = usage_cells(facts)
-    yield from aligned([[*map(one_line, row)] for row in cells]) if cells else ["Nothing was used."]
+    yield from aligned(cells) if cells else ["Nothing was used."]
     if limits := limit_cells(facts):
         yield ""
-        yield from aligned([[*map(one_line, row)] for row in limits])
+        yield from aligned(limits)
     if facts.get("warning"):
         yield one_line(str(facts["warning"]))
