@@ -41,6 +41,7 @@ _NAMES: Final = (
     "chat_history",
     "delegation.key*",
     "session.key*",
+    "policy.digest",
     "mcp-servers",
 )
 

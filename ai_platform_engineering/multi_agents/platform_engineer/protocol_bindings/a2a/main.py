@@ -6,6 +6,7 @@ at the root, that of the skills; and the web page.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,6 +27,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.agent_rows import ag
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackRoutes
 from ai_platform_engineering.multi_agents.platform_engineer.memories.routes import MemoryRoutes
+from ai_platform_engineering.multi_agents.platform_engineer.policy_changes import record_policy_change
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent import (
     AIPlatformEngineerA2ABinding,
 )
@@ -99,6 +101,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         ):
             conversations = checkpointer if isinstance(checkpointer, FallbackSaver) else None
             await supervisor.start(checkpointer, memories)
+            await asyncio.to_thread(record_policy_change, settings, recorded)
             try:
                 yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
             finally:
