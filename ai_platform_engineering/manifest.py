@@ -44,7 +44,18 @@ _TRANSPORT_KEYS: dict[Transport, tuple[str, frozenset[str]]] = {
 }
 
 
-TOOL_KEYS = ("reads", "writes", "destructive", "destructive_when", "deny", "approvals", "local_files", "confirm_empty")
+TOOL_KEYS = (
+    "reads",
+    "writes",
+    "destructive",
+    "destructive_when",
+    "deny",
+    "approvals",
+    "sends",
+    "trusted",
+    "local_files",
+    "confirm_empty",
+)
 """The keys of a server's entry whose values are, or are keyed by, tool names."""
 
 
@@ -138,6 +149,8 @@ class McpServer(_ManifestPart):
     - `tools` is an allowlist; `None` allows every tool.
     - `reads`, `writes` and `destructive` declare the effects of tools, `destructive_when` the arguments that make a
       call destructive, `deny` the arguments that are refused.
+    - `sends` declares, by tool, the argument that names the host to which a call sends something.
+    - `trusted` has the tools whose results contain no text that others can write.
     - `local_files` declares, by tool and argument, which local files may be named.
     - `confirm_empty` has the tools that return an empty list when the backend refuses a request, each with a call that
       fails in that case.
@@ -161,6 +174,8 @@ class McpServer(_ManifestPart):
     destructive_when: Mapping[Text, Mapping[Text, Pattern]] = Field(default_factory=dict)
     deny: Mapping[Text, Mapping[Text, Pattern]] = Field(default_factory=dict)
     approvals: Mapping[Text, Literal["always", "never"]] = Field(default_factory=dict)
+    sends: Mapping[Text, Text] = Field(default_factory=dict)
+    trusted: tuple[Text, ...] = ()
     check: ToolCheck | None = None
     confirm_empty: Mapping[Text, EmptyCheck] = Field(default_factory=dict)
     start_timeout: float | None = Field(default=None, gt=0)

@@ -137,6 +137,7 @@ def test_a_backup_that_fails_leaves_nothing(
     code, _, error = run(capsys, "backup", "other-copy")
     tasks, threads = error.splitlines()
     assert tasks.startswith(
-        "Not copied: tasks, the audit record, usage, feedback and the receivers of push notifications, stored in postgres."
+        "Not copied: tasks, the audit record, usage, feedback and the receivers of push notifications, stored in "
+        "postgres."
     )
     assert threads.startswith("Not copied: the threads of the Slack bot, stored in postgres.")

@@ -23,24 +23,31 @@ _LIMITS: Final[Mapping[Effect, str]] = {
 
 
 def approval_form(
-    agent: str, title: str, tool: str, args: Mapping[str, Any], leading: Mapping[str, Any], effect: Effect
+    agent: str,
+    title: str,
+    tool: str,
+    args: Mapping[str, Any],
+    leading: Mapping[str, Any],
+    effect: Effect,
+    why: str = "",
 ) -> Form:
     """`title` is the agent's name for people. `leading` are the arguments that a later call must share to be covered by
-    a grant. `effect` is the effect of this call."""
+    a grant. `effect` is the effect of this call. `why` is a sentence about why it needs approval."""
+    about = f"{_EFFECTS[effect]} {why}".rstrip()
     call = f"call {tool}{f' with {words}' if (words := in_words(args)) else ''}"
     request = {
         "agent": agent,
         "tool": tool,
         "args": masked_arguments(args),
         DIGEST: call_digest(agent, tool, args),
-        "description": f"{call[0].upper()}{call[1:]}. {_EFFECTS[effect]}",
+        "description": f"{call[0].upper()}{call[1:]}. {about}",
         "effect": effect,
         "remember": masked_arguments(leading),
     }
     return Form(
         form_id="",
         title=f"Approve {tool}?",
-        description=f"{title} wants to {call}. {_EFFECTS[effect]}",
+        description=f"{title} wants to {call}. {about}",
         agent=agent,
         action_requests=(request,),
         fields=(

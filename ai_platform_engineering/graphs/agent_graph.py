@@ -26,7 +26,8 @@ from ai_platform_engineering.graphs.recorded_effects import Changes, RecordedEff
 from ai_platform_engineering.graphs.refused_calls import CheckedTurns, RefusedCalls
 from ai_platform_engineering.graphs.tool_guard import ToolGuard
 from ai_platform_engineering.graphs.tool_schemas import ToolSchemas
-from ai_platform_engineering.llm import is_offline_model
+from ai_platform_engineering.graphs.untrusted import PROMPT_NOTE, Trusts, UntrustedText, trust_metadata
+from ai_platform_engineering.llm import is_offline_model, reads_plain_results
 from ai_platform_engineering.llm.context_window import context_window
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
@@ -48,11 +49,14 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
     middleware: Sequence[Member] = (),
     agents: Sequence[str] = (),
     changes: Changes | None = None,
+    trusts: Trusts = trust_metadata,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Graph:
     """Compile the graph with its own step limit: LangGraph does not pass a caller's limit on to a graph inside a
-    tool. Tool calls for which `changes` is true are recorded, so that a resumed run does not repeat them."""
+    tool. Tool calls for which `changes` is true are recorded, so that a resumed run does not repeat them. `trusts`
+    decides which results have no text that others can write."""
     schemas = ToolSchemas()
+    delimits = not reads_plain_results(model)
     joined = JoinedHooks(
         [
             RefusedCalls(),
@@ -60,6 +64,7 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
             *_context_limit(settings, model, name, schemas),
             History(),
             LastTurn(),
+            UntrustedText(trusts, has_agents=bool(agents), delimits=delimits),
             LongResults(settings.tool_result_max_chars),
             *([RecordedEffects(name, changes)] if changes else []),
             ToolGuard(agents=agents, secrets=KnownSecrets.of(settings)),
@@ -71,7 +76,7 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
     graph: Graph = create_agent(
         model,
         [*tools, ask_tool(name)],
-        system_prompt=prompt,
+        system_prompt=f"{prompt.rstrip()}\n\n{PROMPT_NOTE}" if delimits else prompt,
         middleware=[joined],
         context_schema=RequestContext,
         checkpointer=checkpointer,

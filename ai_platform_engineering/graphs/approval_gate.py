@@ -37,13 +37,15 @@ from ai_platform_engineering.forms.arguments import (
 from ai_platform_engineering.forms.questions import question_data
 from ai_platform_engineering.graphs.approval_policy import (
     ApprovalRequired,
+    CallAllowed,
     CallRefused,
     Verdict,
     effect_of,
     restricted,
 )
 from ai_platform_engineering.graphs.history import OUTCOME_UNKNOWN
-from ai_platform_engineering.policy.decisions import PrincipalPolicy
+from ai_platform_engineering.graphs.untrusted import Taint, UntrustedRules
+from ai_platform_engineering.policy.decisions import Decision, PrincipalPolicy
 from ai_platform_engineering.utils.a2a_common.request_context import ApprovalLedger
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -77,8 +79,17 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
 
     state_schema = ApprovalState
 
-    def __init__(self, agent: str, judge: Judge, *, title: str = "", effect_of: EffectOf = effect_of) -> None:
+    def __init__(
+        self,
+        agent: str,
+        judge: Judge,
+        *,
+        title: str = "",
+        effect_of: EffectOf = effect_of,
+        untrusted: UntrustedRules | None = None,
+    ) -> None:
         super().__init__()
+        self._untrusted = untrusted
         self._agent = agent
         self._judge = judge
         self._effect_of = effect_of
@@ -91,22 +102,39 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
         match self._verdict(request, tool, args):
             case CallRefused(reason):
                 return _refused(request, reason)
-            case ApprovalRequired(effect) if not self._is_granted(request, tool, args, effect):
+            case ApprovalRequired(effect, why) if not self._is_granted(request, tool, args, effect):
                 if not can_be_shown(args):
                     return _refused(request, _TOO_LONG)
-                answer, decision_id = self._ask(tool, args, effect)
+                answer, decision_id = self._ask(tool, args, effect, why)
                 return await self._apply_answer(request, handler, tool, answer, decision_id)
             case _:
                 return await handler(request)
 
     def _verdict(self, request: ToolCallRequest, tool: BaseTool, args: Mapping[str, Any]) -> Verdict:
-        """The decision about a call: that of the policy's rule for the caller, else that of the approval levels."""
+        """The decision about a call: that of the policy's rule for the caller, else that of the approval levels. A call
+        that these allow may need approval because of untrusted text."""
         verdict = self._judge(tool, args)
         policy: PrincipalPolicy | None = getattr(request.runtime.context, "policy", None)
-        effect = None if policy is None else self._effect_of(tool, args)
-        if policy is None or effect is None:
+        effect, decision = self._effect_of(tool, args), None
+        if policy is not None and effect is not None:
+            decision = policy.call(self._agent, tool.name, args, effect)
+            verdict = restricted(verdict, decision, effect)
+        return self._guarded(verdict, request, tool, args, effect, decision)
+
+    def _guarded(
+        self,
+        verdict: Verdict,
+        request: ToolCallRequest,
+        tool: BaseTool,
+        args: Mapping[str, Any],
+        effect: Effect | None,
+        decision: Decision | None,
+    ) -> Verdict:
+        rules = self._untrusted
+        if rules is None or not isinstance(verdict, CallAllowed) or (taint := Taint.of(request.state)) is None:
             return verdict
-        return restricted(verdict, policy.call(self._agent, tool.name, args, effect), effect)
+        needed = rules.effect(tool, args, effect, decision, taint)
+        return verdict if needed is None else ApprovalRequired(needed, taint.reason)
 
     def _is_granted(self, request: ToolCallRequest, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> bool:
         return any(covers(grant, self._agent, tool.name, args, effect) for grant in _grants(request))
@@ -152,10 +180,10 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
             request if used.is_first else request.override(tool=_interrupted(tool)), handler, approved
         )
 
-    def _ask(self, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> tuple[Answer | None, str]:
+    def _ask(self, tool: BaseTool, args: Mapping[str, Any], effect: Effect, why: str) -> tuple[Answer | None, str]:
         # LangGraph runs the node from its start again when the graph resumes, so this must have no side effects.
         leading = leading_arguments(args, _schema(tool))
-        form = approval_form(self._agent, self._title, tool.name, args, leading, effect)
+        form = approval_form(self._agent, self._title, tool.name, args, leading, effect, why)
         value = interrupt(question_data(form))
         if not isinstance(value, Mapping):
             return None, ""

@@ -34,9 +34,10 @@ class CallAllowed:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequired:
-    """The call waits for a person's approval. The form shows the effect."""
+    """The call waits for a person's approval. The form shows the effect and, if there is one, a sentence about why."""
 
     effect: Effect
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from langchain_core.messages import (
 
 from ai_platform_engineering.graphs.history import call_groups
 from ai_platform_engineering.graphs.long_results import READ_TOOL, part
+from ai_platform_engineering.graphs.untrusted import TAINT, sources_in
 from ai_platform_engineering.runs.plan import PLAN_TOOL
 from ai_platform_engineering.utils.summaries import summary_details, summary_message
 
@@ -181,6 +182,8 @@ def _details(parts: Split) -> dict[str, Any]:
         "results": dict([*results.items()][-_MAX_RESULTS:]),
         "text": earlier.get("text", ""),
     }
+    if sources := [*dict.fromkeys(sources_in(parts.older))]:
+        details[TAINT] = sources
     if not any(True for _ in _plans(parts.kept)) and (plan := next(_plans(parts.older), earlier.get("plan"))):
         details["plan"] = plan
     return details

@@ -15,6 +15,7 @@ from ai_platform_engineering.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy
 from ai_platform_engineering.graphs.skills import skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.graphs.untrusted import UntrustedRules, trust_all, trust_metadata
 from ai_platform_engineering.graphs.visible_tools import VisibleTools
 from ai_platform_engineering.graphs.work_failures import CompletedToolsNote, SuccessCheck
 from ai_platform_engineering.graphs.workflow_step import WorkflowStep
@@ -70,7 +71,14 @@ def local_agent_graph(
         agent_prompt(manifest.prompt, problem),
         name=manifest.name,
         middleware=[
-            ApprovalGate(manifest.name, policy.judge, title=manifest.title, effect_of=policy.effect),
+            ApprovalGate(
+                manifest.name,
+                policy.judge,
+                title=manifest.title,
+                effect_of=policy.effect,
+                # The sandbox is simulated: nothing real changes, and its text is the product's own.
+                untrusted=None if sandboxed else UntrustedRules.of(settings),
+            ),
             SuccessCheck(),
             CompletedToolsNote(),
             VisibleTools(manifest.name),
@@ -79,6 +87,7 @@ def local_agent_graph(
             *skills(SkillOffers(catalog, settings, manifest.name, manifest.skills), settings, commands=commands),
         ],
         changes=policy.changes,
+        trusts=trust_all if sandboxed else trust_metadata,
         checkpointer=checkpointer,
     )
 

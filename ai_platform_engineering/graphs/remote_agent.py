@@ -49,6 +49,7 @@ from ai_platform_engineering.forms.answers import (
 from ai_platform_engineering.forms.questions import question_data
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.graphs.untrusted import TAINT
 from ai_platform_engineering.runs.answers import with_cut_note
 from ai_platform_engineering.runs.outcomes import outcomes_of, report
 from ai_platform_engineering.runs.translation import LimitReached, RemoteEvent
@@ -75,6 +76,7 @@ class _State(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     approvals: NotRequired[list[Mapping[str, Any]]]
     step: NotRequired[Mapping[str, Any] | None]
+    taint: NotRequired[Mapping[str, Any] | None]
     agent: NotRequired[str]
     remote_task: NotRequired[str]
     turn: NotRequired[int]
@@ -146,6 +148,7 @@ async def _call(
         runtime.context,
         approvals=(*state.get("approvals", ()), *runtime.context.approvals),
         step=state.get("step"),
+        taint=state.get(TAINT),
         skills=None if skills is None else await skills.for_delegation(runtime.context),
     )
     parts, decision = await _message(state, runtime.context, thread)

@@ -70,6 +70,11 @@ def is_offline_model(model: BaseChatModel) -> bool:
     return isinstance(model, OfflineChatModel)
 
 
+def reads_plain_results(model: BaseChatModel) -> bool:
+    """Whether the model reads the results of tools as they are: it is a program, and follows no instructions."""
+    return getattr(model, "plain_results", False) is True
+
+
 def model_label(settings: Settings, agent: str | None = None, manifest_model: ModelChoice | None = None) -> str:
     """For example `offline` or `openai gpt-5`. Raises `SettingsError` if the model cannot be created."""
     model = chat_model(settings, agent, manifest_model)

@@ -64,6 +64,8 @@ class ScriptedChatModel(BaseChatModel):
 
     script: Sequence[Turn] | Script
     delay: float = 0.0
+    plain_results: bool = True
+    """The script reads the results of tools as they are. False to get them as a provider's model does."""
 
     @property
     def _llm_type(self) -> str:

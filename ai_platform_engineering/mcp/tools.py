@@ -66,6 +66,8 @@ def build_tool(agent: str, server: McpServer, tool: Tool, names: ToolNames, invo
             "read_only": effect == "read",
             "destructive": effect == "destructive",
             **({MODEL_NAME: names.model} if names.model != names.name else {}),
+            **({"sends": server.sends[tool.name]} if tool.name in server.sends else {}),
+            **({"trusted": True} if tool.name in server.trusted else {}),
         },
     )
 

@@ -119,6 +119,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         schemes=security_schemes(settings, "behind", manifest.name),
         skills=[skill],
         keeps_tasks=settings.event_log != "memory",
+        sandboxed=agent.entry.sandboxed,
     )
 
     async def check(_request: Request) -> Response:

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -34,6 +34,7 @@ _WORD_TIME = 0.02
 class OfflineChatModel(BaseChatModel):
     """A chat model without a network: the reply depends only on the messages, the bound tools and the clock."""
 
+    plain_results: ClassVar[bool] = True
     delay: float = 0.0
     """Seconds between two streamed words."""
     answer_time: float = 0.0

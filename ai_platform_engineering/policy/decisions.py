@@ -56,6 +56,11 @@ class Rule:
             for pattern in self.tools
         )
 
+    def named_arguments(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> frozenset[str]:
+        """The arguments whose values the rule names, of a call that it matches."""
+        matching = (each for each in self.tools if each.names(agent, tool) and each.covers(arguments))
+        return frozenset(name for pattern in matching for name, _ in pattern.arguments)
+
     def hides_tool(self, agent: str, tool: str, effect: Effect) -> bool | None:
         """True if the rule denies every call of the tool, False if it decides about every call otherwise, None if not
         all calls are decided by it."""
@@ -97,6 +102,8 @@ class Decision:
     action: Action | None
     reason: str
     approvers: Deciders = field(default_factory=Deciders)
+    arguments: frozenset[str] = frozenset()
+    """The arguments of a tool call whose values the rule names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,8 @@ class PrincipalPolicy:
     def call(self, agent: str, tool: str, arguments: Mapping[str, Any], effect: Effect) -> Decision:
         for rule in self.rules:
             if rule.matches_call(agent, tool, arguments, effect):
-                return Decision(rule.action, f"The rule {rule.name!r} decides.", rule.approvers)
+                named = rule.named_arguments(agent, tool, arguments)
+                return Decision(rule.action, f"The rule {rule.name!r} decides.", rule.approvers, named)
         if self.default == "deny":
             return Decision("deny", "No rule allows it, and the default is deny.")
         return Decision(None, "No rule is about it; the approval level of the tool decides.")

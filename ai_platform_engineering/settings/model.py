@@ -80,6 +80,14 @@ class Settings(ServerSettings, SignInSettings, LlmSettings, KnowledgeSettings, C
         "Levels for single agents and tools, for example `jira=never, argocd.delete_application=always`.",
         "",
     )
+    untrusted_content: Annotated[Literal["approve", "trust"], BeforeValidator(lower)] = setting(
+        "Approvals",
+        "What happens after the model has read text that others can write: documents, web pages, results from real "
+        "backends. `approve`: calls that change something need approval at every level, and so do calls that send data "
+        "to a host that no person has named, `FETCH_URL_ALLOWED_HOSTS` does not list and no rule of the policy allows. "
+        "`trust`: such text changes nothing.",
+        "approve",
+    )
     approvers: str = setting(
         "Approvals",
         "Who may approve tool calls, comma-separated: subjects such as `slack:T1/U1` or `key:release`, and groups as "

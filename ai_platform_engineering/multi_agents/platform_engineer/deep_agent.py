@@ -16,10 +16,12 @@ from typing import Any, Final, Literal
 
 from deepagents.backends import StateBackend
 from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
+from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic import BaseModel, ConfigDict, Field
 
+from ai_platform_engineering.compat.agent_middleware import AGENT_ARGUMENT, DELEGATION_TOOL
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.graphs.agent_models import ModelFactory, UnstreamedTurns, model_for
@@ -29,6 +31,7 @@ from ai_platform_engineering.graphs.local_agent import LocalAgent, local_agent_g
 from ai_platform_engineering.graphs.remote_agent import RemoteAgent
 from ai_platform_engineering.graphs.skills import skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.graphs.untrusted import UntrustedRules
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.agent_checks import offline_warning
@@ -45,6 +48,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
 from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
     KNOWLEDGE_BASE,
     KNOWLEDGE_SERVER,
+    is_product_text,
     knowledge_servers,
     limit_tools,
 )
@@ -230,9 +234,14 @@ class PlatformEngineerDeepAgent:
             name=SUPERVISOR,
             middleware=[
                 *self._delegation(lines, sub_agents),
-                # The supervisor's own tools only read, or change the memories of the person who asks. The gate stores
-                # the approvals for the rest of a conversation.
-                ApprovalGate(SUPERVISOR, lambda _tool, _args: CallAllowed()),
+                # The supervisor's own tools only read, or change the memories of the person who asks. They need
+                # approval only after untrusted text. The gate stores the approvals for the rest of a conversation.
+                ApprovalGate(
+                    SUPERVISOR,
+                    lambda _tool, _args: CallAllowed(),
+                    title="The supervisor",
+                    untrusted=UntrustedRules.of(self.settings),
+                ),
                 WorkflowDriver(workflows),
                 UnstreamedTurns(model, inner=False),
                 *skills(SkillOffers(self.skills, self.settings, SUPERVISOR), self.settings, commands=True),
@@ -241,8 +250,21 @@ class PlatformEngineerDeepAgent:
                 ChannelInstructions(),
             ],
             agents=[entry.name for entry in entries],
+            trusts=self._trusts,
             checkpointer=self._checkpointer,
         )
+
+    def _trusts(self, request: ToolCallRequest, text: str) -> bool:
+        name, arguments = request.tool_call["name"], request.tool_call["args"]
+        if name != DELEGATION_TOOL:
+            return is_product_text(name, arguments, text)
+        entry = self.registry.entry(str(arguments.get(AGENT_ARGUMENT)))
+        if entry is None or entry.where == "in-process":
+            return entry is None or entry.sandboxed
+        # The card of an agent is its own statement, so this process must expect the sandbox, too.
+        connection = self._connections.get(entry.name)
+        has_sandbox = entry.manifest is not None and entry.manifest.sandbox is not None
+        return self.registry.sandbox_on and has_sandbox and connection is not None and connection.is_sandbox
 
     def _delegation(self, lines: list[AgentLine], sub_agents: list[CompiledSubAgent]) -> Iterator[SubAgentMiddleware]:
         if sub_agents:

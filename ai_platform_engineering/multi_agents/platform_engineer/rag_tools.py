@@ -19,6 +19,7 @@ from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel
 
 from ai_platform_engineering.knowledge_bases.rag.documents import datasource_of
+from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import DATASOURCE
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.policy.decisions import NO_POLICY, PrincipalPolicy
 from ai_platform_engineering.settings import Settings
@@ -35,6 +36,11 @@ KNOWLEDGE_SERVER: Final = "ai_platform_engineering.knowledge_bases.rag.server:ma
 """Factory of the MCP server for a knowledge base in this process."""
 
 _LIMIT_ARGUMENT: Final = "limit"
+_EFFECTS: Final[Mapping[str, Any]] = {
+    "tools": _KNOWLEDGE_TOOLS,
+    "reads": _KNOWLEDGE_TOOLS,
+    "sends": {"fetch_url": "url"},
+}
 
 
 def knowledge_servers(settings: Settings) -> dict[str, list[McpServer]]:
@@ -143,10 +149,10 @@ def limit_tools(tools: Iterable[BaseTool], settings: Settings) -> list[_CapCount
 
 def _knowledge_server(settings: Settings) -> McpServer:
     if settings.rag_server_url is None:
-        return McpServer(name="rag", transport="memory", module=KNOWLEDGE_SERVER, tools=_KNOWLEDGE_TOOLS)
+        return McpServer(name="rag", transport="memory", module=KNOWLEDGE_SERVER, **_EFFECTS)
     key = opening_key(settings)
     headers = {"Authorization": f"Bearer ${{{key.setting}}}"} if key else {}
-    return McpServer(name="rag", transport="http", url=settings.rag_server_url, headers=headers, tools=_KNOWLEDGE_TOOLS)
+    return McpServer(name="rag", transport="http", url=settings.rag_server_url, headers=headers, **_EFFECTS)
 
 
 def _limit_tool(tool: BaseTool, settings: Settings) -> _CapCounterMixin:
@@ -156,6 +162,23 @@ def _limit_tool(tool: BaseTool, settings: Settings) -> _CapCounterMixin:
     return SearchCapWrapper.around(
         tool, max_calls=settings.search_max_calls, max_chars=max_chars, max_results=settings.rag_max_search_results
     )
+
+
+def is_product_text(tool: str, arguments: Mapping[str, Any], text: str) -> bool:
+    """Whether a result has text of the product only: its documentation, names of datasources, or a limit's message."""
+    match tool:
+        case "fetch_document":
+            return datasource_of(str(arguments.get("document_id"))) == DATASOURCE
+        case "list_datasources":
+            return True
+        case "search":
+            try:
+                rows = json.loads(text)["results"]
+                return all(row["datasource"] == DATASOURCE for row in rows)
+            except (KeyError, TypeError, ValueError):
+                return text.startswith(f"[{SearchCapWrapper.done}]")
+        case _:
+            return False
 
 
 def call_number(messages: Sequence[AnyMessage], tool: str, call_id: str | None) -> int:

@@ -51,9 +51,10 @@ from ai_platform_engineering.utils.a2a_common.delegation import (
     POLICY,
     PRINCIPAL,
     SKILLS,
+    TAINT,
     Delegations,
 )
-from ai_platform_engineering.utils.a2a_common.protocol import can_resume
+from ai_platform_engineering.utils.a2a_common.protocol import can_resume, is_sandbox
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of, usage_in
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
@@ -135,6 +136,8 @@ class A2ARemoteAgentConnectTool:
         self._http: httpx.AsyncClient | None = None
         self._session: aiohttp.ClientSession | None = None
         self._client: Client | OwnTransport | None = None
+        self.is_sandbox = False
+        """Whether the agent's card says that its tools are those of the sandbox."""
         # When the first call lost its connection to one of our agents, if none was opened since.
         self._gone_since: float | None = None
         self._connecting = asyncio.Lock()
@@ -218,7 +221,9 @@ class A2ARemoteAgentConnectTool:
             return self._client
         async with self._connecting:
             if self._client is None:
-                self._client = self._client_for(await self._fetch_card(self._connect_timeout))
+                card = await self._fetch_card(self._connect_timeout)
+                self.is_sandbox = is_sandbox(card)
+                self._client = self._client_for(card)
             return self._client
 
     async def _fetch_card(self, timeout: float) -> AgentCard:
@@ -422,6 +427,7 @@ def _message_metadata(agent: str, context: RequestContext) -> dict[str, Any]:
         "approvals": [*map(dict, context.approvals)],
         APPROVAL: context.approval,
         "step": context.step,
+        TAINT: context.taint,
     }
     metadata |= {name: value for name, value in optional.items() if value}
     # An empty list means that the agent must use no skills, also none of its own catalog.

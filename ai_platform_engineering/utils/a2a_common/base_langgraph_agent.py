@@ -18,6 +18,7 @@ from ai_platform_engineering.forms.replies import ask_later
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.interrupted_run import complete_conversation
 from ai_platform_engineering.graphs.stored_run import StoredRun, stored_run
+from ai_platform_engineering.graphs.untrusted import TAINT
 from ai_platform_engineering.graphs.work_failures import NotDoneError, UnfinishedWorkError
 from ai_platform_engineering.graphs.workflow_step import STEP
 from ai_platform_engineering.runs.failures import failure_of, log_failure
@@ -204,7 +205,8 @@ class GraphRun:
             # Without a checkpoint the run would start over, and repeat these calls.
             raise RunGoneError(store_problem(self._graph))
         question: dict[str, Any] = {"messages": [HumanMessage(self._work, id=self._context.task_id or None)]}
-        return question | {STEP: self._context.step} if self._context.step else question
+        delegated = {STEP: self._context.step, TAINT: self._context.taint}
+        return question | {key: value for key, value in delegated.items() if value}
 
     async def _answer(self, work: Resumption, stored: StoredRun | None) -> Command[Any] | None:
         if not self._graph.checkpointer:  # the form was opened by a server with a checkpointer

@@ -31,6 +31,8 @@ PRINCIPAL: Final = "principal"
 POLICY: Final = "policy"
 ALLOWANCE: Final = "allowance"
 APPROVAL: Final = "approval"
+TAINT: Final = "taint"
+"""It only restricts, so an agent does not drop it if it is unsigned."""
 FIELDS: Final = ("delegated", "approvals", APPROVAL, "step", SKILLS, PRINCIPAL, POLICY, ALLOWANCE)
 """Metadata that only a supervisor may send."""
 SIGNATURE: Final = "delegation"
@@ -38,7 +40,7 @@ MAX_AGE_SECONDS: Final = 300
 MAX_AHEAD_SECONDS: Final = 30
 """How far the supervisor's clock may be ahead of the agent's."""
 
-_SIGNED: Final = (*FIELDS, "user")
+_SIGNED: Final = (*FIELDS, TAINT, "user")
 _FORMAT: Final = re.compile(r"v1\.([0-9]{1,12})\.([0-9a-f]{64})")
 _KEY_FILE: Final = "delegation.key"
 _WAY_OUT: Final = "Set A2A_AGENTS_AUTH_KEY to the same value at the supervisor and at its agents"

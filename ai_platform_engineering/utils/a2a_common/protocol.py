@@ -35,6 +35,9 @@ ONCE_EXTENSION: Final = "urn:ai-platform-engineering:a2a:once:v1"
 """Extension in the agent card: a message with the id of an earlier message of its conversation starts nothing. Its
 sender gets the task and the events of the earlier one, also after a restart of the server."""
 
+SANDBOX_EXTENSION: Final = "urn:ai-platform-engineering:a2a:sandbox:v1"
+"""Extension in the agent card: the agent's tools are those of the sandbox, so nobody else writes its texts."""
+
 SERVER_STOPPING: Final[Mapping[str, str]] = MappingProxyType({"server": "stopping"})
 """The metadata of the error for a message that came while the server was stopping."""
 
@@ -53,6 +56,10 @@ def can_resume(card: AgentCard) -> bool:
 def accepts_once(card: AgentCard) -> bool:
     """Whether a message can be sent again without starting its work twice."""
     return _has_extension(card, ONCE_EXTENSION)
+
+
+def is_sandbox(card: AgentCard) -> bool:
+    return _has_extension(card, SANDBOX_EXTENSION)
 
 
 def agents_on(card: AgentCard) -> list[AgentSkill]:

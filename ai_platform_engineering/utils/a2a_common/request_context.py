@@ -96,6 +96,9 @@ class RequestContext:
     approval_ledger: ApprovalLedger | None = field(default=None, repr=False)
     step: Mapping[str, Any] | None = None
     """The workflow step that this work carries out."""
+    taint: Mapping[str, Any] | None = None
+    """The untrusted text of the conversation that delegates this work: its sources, and the hosts that a person has
+    named."""
     instructions: str = ""
     """Instructions of the owners of the channel in which the question was asked."""
     silent_when_unsure: bool = False

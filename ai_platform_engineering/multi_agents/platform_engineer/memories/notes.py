@@ -41,6 +41,8 @@ from ai_platform_engineering.utils.errors import ReadableError
 OWNER_KEY: Final = "memory_owner"
 
 _READS: Final[Mapping[str, Any]] = {"read_only": True}
+_WRITES: Final[Mapping[str, Any]] = {"read_only": False, "destructive": False}
+_DELETES: Final[Mapping[str, Any]] = {"read_only": False, "destructive": True}
 
 
 class NoOwnerError(ReadableError):
@@ -169,6 +171,7 @@ def _remember_tool(memories: Memories) -> BaseTool:
         "keys or other secrets.",
         args_schema=_RememberArguments,
         infer_schema=False,
+        metadata=dict(_WRITES),
     )
 
 
@@ -201,4 +204,5 @@ def _forget_tool(memories: Memories) -> BaseTool:
         description="Forget one memory of the person who asks, when the person asks for it.",
         args_schema=_ForgetArguments,
         infer_schema=False,
+        metadata=dict(_DELETES),
     )

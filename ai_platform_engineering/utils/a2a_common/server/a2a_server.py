@@ -30,7 +30,7 @@ from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.storage.event_log.log_database import log_address
 from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
 from ai_platform_engineering.storage.push.receivers import ReceiverStore
-from ai_platform_engineering.utils.a2a_common.protocol import ONCE_EXTENSION, RESUME_EXTENSION
+from ai_platform_engineering.utils.a2a_common.protocol import ONCE_EXTENSION, RESUME_EXTENSION, SANDBOX_EXTENSION
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission
 from ai_platform_engineering.utils.a2a_common.server.auth import CARD_PATHS
 from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard, card_routes
@@ -64,11 +64,12 @@ def agent_card(
     skills: Iterable[AgentSkill] = (),
     schemes: Mapping[str, SecurityScheme] = MappingProxyType({}),
     keeps_tasks: bool = True,
+    sandboxed: bool = False,
 ) -> AgentCard:
     """The card of a server at `url` with both protocol versions, JSON-RPC and REST, and resumable streams.
 
     Callers must use one of the `schemes`, if there are any. `keeps_tasks`: a restarted server has the tasks of before,
-    so it recognizes their messages.
+    so it recognizes their messages. `sandboxed`: its tools are those of the sandbox.
     """
     extensions = {
         RESUME_EXTENSION: "Subscribing with the header Last-Event-ID sends the task as it was at that event and every "
@@ -79,6 +80,8 @@ def agent_card(
             "A message with the messageId of an earlier message of its conversation starts nothing: its sender gets "
             "the task and the events of the earlier one."
         )
+    if sandboxed:
+        extensions[SANDBOX_EXTENSION] = "The tools of this agent are simulated."
     card = AgentCard(
         name=name,
         description=description,

@@ -17,7 +17,7 @@ from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
-from ai_platform_engineering.utils.a2a_common.delegation import ALLOWANCE, APPROVAL, POLICY, PRINCIPAL, SKILLS
+from ai_platform_engineering.utils.a2a_common.delegation import ALLOWANCE, APPROVAL, POLICY, PRINCIPAL, SKILLS, TAINT
 from ai_platform_engineering.utils.a2a_common.request_context import (
     MAX_INSTRUCTIONS_LENGTH,
     RequestContext,
@@ -63,6 +63,7 @@ def request_context(
         # Of this message only: a decision is not a default for later messages.
         approval=next(iter(_objects([get_fields(request.message.metadata).get(APPROVAL)])), None),
         step=next(iter(_objects([metadata.get("step")])), None) if delegated else None,
+        taint=_taint(metadata.get(TAINT)),
         skills=_objects(metadata[SKILLS]) if delegated and SKILLS in metadata else None,
         instructions=_instructions(metadata.get("instructions")),
         silent_when_unsure=metadata.get("silent_when_unsure") is True,
@@ -85,6 +86,14 @@ def _policy(stated: Any) -> PrincipalPolicy | None:
 def _allowance(stated: Any) -> Allowance | None:
     """What a delegated run may use."""
     return Allowance.read(stated) if isinstance(stated, Mapping) else None
+
+
+def _taint(stated: Any) -> Mapping[str, Any] | None:
+    """The taint of a delegation. What is not text in it is dropped."""
+    if not isinstance(stated, Mapping):
+        return None
+    lists = {name: values if isinstance(values := stated.get(name), list) else [] for name in ("sources", "hosts")}
+    return {name: [value for value in values if isinstance(value, str)] for name, values in lists.items()}
 
 
 def bearer_token(context: ServerCallContext | None) -> str | None:
