@@ -22,6 +22,7 @@ from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, age
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate, Judge
 from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallAllowed, Verdict
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
+from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.server.approvals import ApprovalRules, TaskApprovals, decision_id
 from tests.approvals.tools import Kind, mcp_tool
@@ -97,6 +98,7 @@ class Conversation:
     approvals: tuple[Mapping[str, Any], ...] = ()
     log: MemoryEventLog = field(default_factory=MemoryEventLog)
     answers: int = 0
+    policy: PrincipalPolicy | None = None
 
     async def ask(self, question: str = "q") -> list[Interrupt]:
         """Asks, and gives what a person is asked in turn."""
@@ -119,7 +121,7 @@ class Conversation:
         return await self._go(Command(resume={waiting.id: value}))
 
     async def _go(self, given: Any) -> list[Interrupt]:
-        request = context(self.number, approvals=self.approvals, approval_ledger=self._ledger)
+        request = context(self.number, approvals=self.approvals, approval_ledger=self._ledger, policy=self.policy)
         await self.graph.ainvoke(given, self._config, context=request, durability="exit")
         return list((await self.graph.aget_state(self._config)).interrupts)
 

@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 from deepagents.backends import StateBackend
 from deepagents.middleware.subagents import SubAgentMiddleware
-from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from mcp.types import Tool, ToolAnnotations
@@ -20,7 +19,7 @@ from mcp.types import Tool, ToolAnnotations
 from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.graphs.approval_policy import CallAllowed
-from ai_platform_engineering.graphs.untrusted import UntrustedRules, trust_metadata
+from ai_platform_engineering.graphs.untrusted import UntrustedRules
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp.tools import ToolNames, build_tool
@@ -73,7 +72,7 @@ class Stage:
 
     def supervisor(self, level: str = "approve") -> Graph:
         """Asks and approves nothing by itself: only untrusted text leads to a form."""
-        tools = [plan_tool(), self._remember(), *map(self._tool, ("fetch_document", "fetch_url"))]
+        tools = [plan_tool(), self._remember(), *map(self.tool, ("fetch_document", "fetch_url"))]
         delegation = SubAgentMiddleware(
             backend=StateBackend(),
             subagents=[{"name": "ops", "description": "Operations.", "runnable": self._agent(level)}],
@@ -84,7 +83,7 @@ class Stage:
 
     def _agent(self, level: str) -> Graph:
         names = ("read_ticket", "delete_app", "scale_app", "dns_lookup", "http_check")
-        return self._graph("ops", self._operate, [*map(self._tool, names)], level)
+        return self._graph("ops", self._operate, [*map(self.tool, names)], level)
 
     def _graph(
         self, name: str, script: Any, tools: Sequence[BaseTool], level: str, more: Sequence[Any] = (), agents: Any = ()
@@ -99,7 +98,6 @@ class Stage:
             name=name,
             middleware=[gate, *more],
             agents=agents,
-            trusts=_trust_reports if agents else trust_metadata,
             checkpointer=InMemorySaver() if agents else None,
         )
 
@@ -121,7 +119,7 @@ class Stage:
     def _look(self, cue: ModelInput) -> None:
         self.seen += [str(message.text) for message in cue.messages if message.type == "tool"]
 
-    def _tool(self, name: str) -> BaseTool:
+    def tool(self, name: str) -> BaseTool:
         async def invoke(tool: str, arguments: dict[str, Any]) -> str:
             if tool in _READERS:
                 return self.attack.text
@@ -146,10 +144,6 @@ def delimited_text(shown: str) -> str | None:
     """The text between the delimiters of a result; None if it is not exactly one such text."""
     found = _DELIMITED.fullmatch(shown)
     return None if found is None or f'untrusted id="{found["id"]}"' in found["text"] else found["text"]
-
-
-def _trust_reports(request: ToolCallRequest, text: str) -> bool:
-    return request.tool_call["name"] == "write_todos"
 
 
 def _sendable(call: Call) -> Call:
