@@ -10,7 +10,7 @@ from ai_platform_engineering.cli.exit_codes import INTERRUPTED, refuse
 from ai_platform_engineering.cli.parser import build_parser
 
 if TYPE_CHECKING:
-    from ai_platform_engineering.cli.parser import Command
+    from ai_platform_engineering.cli.command_modules import Command
 
 # Libraries read these variables at import: no tracing without a collector, and for FastMCP servers no second log and no
 # runtime type checks.

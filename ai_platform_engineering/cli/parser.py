@@ -1,24 +1,18 @@
 """The arguments of all commands.
 
-For a fast `--help`, only this module and `argument_types` are imported. The module of a command is imported when the
-command runs.
+For a fast `--help`, only modules about arguments are imported. The module of a command is imported when the command
+runs.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ai_platform_engineering.cli import argument_types as types
-
-if TYPE_CHECKING:
-    from ai_platform_engineering.settings import Settings
-
-    Command = Callable[[argparse.Namespace, Settings], int]
+from ai_platform_engineering.cli import operator_parser as operators
+from ai_platform_engineering.cli.command_modules import command
 
 RAG_PORT: Final = 8010
 
@@ -33,7 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, dest=argparse.SUPPRESS, help="show the version and exit")
     # The options may come before or after a command. SUPPRESS keeps the command's default from hiding the first value.
     _add_listen_options(parser)
-    parser.set_defaults(run=_command("servers.serve"), quiet=False)
+    parser.set_defaults(run=command("servers.serve"), quiet=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     _add_serve(commands)
@@ -41,12 +35,12 @@ def build_parser() -> argparse.ArgumentParser:
     agent = commands.add_parser("agent", help="run one agent as a separate server")
     agent.add_argument("name", help="name of the agent, for example argocd")
     _add_listen_options(agent)
-    agent.set_defaults(run=_command("servers.serve_agent"))
+    agent.set_defaults(run=command("servers.serve_agent"))
 
     agents_group = commands.add_parser("agents", help="list the agents, install their MCP servers")
     agents = agents_group.add_subparsers(metavar="ACTION", required=True)
     agents_list = agents.add_parser("list", help="list all known agents")
-    agents_list.set_defaults(run=_command("agents.list_agents"), quiet=True)
+    agents_list.set_defaults(run=command("agents.list_agents"), quiet=True)
     install = agents.add_parser(
         "install",
         help="install the stdio MCP servers of agents",
@@ -55,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     install.add_argument(
         "names", nargs="*", metavar="NAME", help="an agent, or all (default: agents whose required settings are set)"
     )
-    install.set_defaults(run=_command("agents.install_servers"), quiet=True)
+    install.set_defaults(run=command("agents.install_servers"), quiet=True)
 
     doctor = commands.add_parser(
         "doctor",
@@ -66,26 +60,26 @@ def build_parser() -> argparse.ArgumentParser:
     )
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
     doctor.add_argument("--offline", action="store_true", help="call neither backends nor the model")
-    doctor.set_defaults(run=_command("doctor.run_doctor"), quiet=True)
+    doctor.set_defaults(run=command("doctor.run_doctor"), quiet=True)
 
     _add_chat(commands)
 
-    _add_login(commands)
+    operators.add_login(commands)
 
     replay = commands.add_parser("replay", help="play a recorded run in the terminal")
     replay.add_argument("file", metavar="FILE", help="recording by chat --json or tasks export; - for standard input")
     pace = replay.add_mutually_exclusive_group()
     pace.add_argument("--speed", type=types.speed, default=1.0, help="factor of the recorded speed (default 1)")
     pace.add_argument("--instant", action="store_true", help="show the end at once")
-    replay.set_defaults(run=_command("chat.run_replay"), quiet=True)
+    replay.set_defaults(run=command("chat.run_replay"), quiet=True)
 
     _add_tasks(commands)
     _add_conversations(commands)
     _add_memories(commands)
-    _add_audit(commands)
-    _add_policy(commands)
-    _add_usage(commands)
-    _add_backup(commands)
+    operators.add_audit(commands)
+    operators.add_policy(commands)
+    operators.add_usage(commands)
+    operators.add_backup(commands)
     _add_feedback(commands)
     _add_workflows(commands)
     _add_skills(commands)
@@ -97,24 +91,10 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="ACTION", required=True
     )
     reset = sandbox.add_parser("reset", help="reset the sandbox to its initial data")
-    reset.set_defaults(run=_command("agents.restore_sandbox"), quiet=True)
+    reset.set_defaults(run=command("agents.restore_sandbox"), quiet=True)
     path = sandbox.add_parser("path", help="print the path of the sandbox file")
-    path.set_defaults(run=_command("agents.show_sandbox_path"), quiet=True)
+    path.set_defaults(run=command("agents.show_sandbox_path"), quiet=True)
     return parser
-
-
-def _add_login(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    login = commands.add_parser(
-        "login",
-        help="sign in at a supervisor with OpenID Connect",
-        description="Signs in at a supervisor with OpenID Connect: shows an address and a code to confirm in a "
-        "browser, and stores the tokens for all commands with --url, until `logout`.",
-    )
-    login.set_defaults(run=_command("login.run_login"), quiet=True)
-    logout = commands.add_parser("logout", help="sign out at a supervisor and delete the stored tokens")
-    logout.set_defaults(run=_command("login.run_logout"), quiet=True)
-    for command in (login, logout):
-        command.add_argument("--url", type=types.url, help="URL of the supervisor (default: the one of the settings)")
 
 
 def _add_tasks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -125,15 +105,15 @@ def _add_tasks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     tasks_list.add_argument("--limit", type=types.count, default=20, help="maximum number (default 20)")
     tasks_list.add_argument("--state", help="only tasks in this state, for example completed or input-required")
     tasks_list.add_argument("--json", action="store_true", help="print one JSON object per task")
-    tasks_list.set_defaults(run=_command("tasks.list_tasks"), quiet=True)
+    tasks_list.set_defaults(run=command("tasks.list_tasks"), quiet=True)
     tasks_show = tasks.add_parser("show", help="print the events of a task")
     tasks_show.add_argument("--json", action="store_true", help="print the task as a JSON object")
-    tasks_show.set_defaults(run=_command("tasks.show_task"), quiet=True)
+    tasks_show.set_defaults(run=command("tasks.show_task"), quiet=True)
     tasks_export = tasks.add_parser("export", help="write a task as a recording for replay")
     tasks_export.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)"
     )
-    tasks_export.set_defaults(run=_command("tasks.export_task"), quiet=True)
+    tasks_export.set_defaults(run=command("tasks.export_task"), quiet=True)
     for action in (tasks_show, tasks_export):
         action.add_argument("id", metavar="ID", help="id of the task, or a unique beginning of it")
     for action in (tasks_list, tasks_show, tasks_export):
@@ -147,10 +127,10 @@ def _add_conversations(commands: argparse._SubParsersAction[argparse.ArgumentPar
     listing = conversations.add_parser("list", help="list conversations, the most recently changed first")
     listing.add_argument("--limit", type=types.count, default=20, help="maximum number (default 20)")
     listing.add_argument("--json", action="store_true", help="print one JSON object per conversation")
-    listing.set_defaults(run=_command("conversations.list_conversations"), quiet=True)
+    listing.set_defaults(run=command("conversations.list_conversations"), quiet=True)
     show = conversations.add_parser("show", help="print the questions, answers and open forms of a conversation")
     show.add_argument("--json", action="store_true", help="print the conversation as a JSON object")
-    show.set_defaults(run=_command("conversations.show_conversation"), quiet=True)
+    show.set_defaults(run=command("conversations.show_conversation"), quiet=True)
     delete = conversations.add_parser(
         "delete",
         help="delete a conversation with its tasks, events and checkpoints",
@@ -160,7 +140,7 @@ def _add_conversations(commands: argparse._SubParsersAction[argparse.ArgumentPar
     delete.add_argument("--url", type=types.url, help="URL of the running supervisor (default: none is running)")
     delete.add_argument("--yes", action="store_true", help="delete without asking, for scripts")
     delete.add_argument("--force", action="store_true", help="cancel the tasks that run or wait for an answer")
-    delete.set_defaults(run=_command("conversations.delete_conversation"), quiet=True)
+    delete.set_defaults(run=command("conversations.delete_conversation"), quiet=True)
     for action in (show, delete):
         action.add_argument("id", metavar="ID", help="id of the conversation, or a unique beginning of it")
 
@@ -170,13 +150,13 @@ def _add_memories(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         "memories", help="list and forget what a person asked the supervisor to remember"
     ).add_subparsers(metavar="ACTION", required=True)
     listing = memories.add_parser("list", help="list the memories of a user, the newest first")
-    listing.set_defaults(run=_command("memories.list_memories"))
+    listing.set_defaults(run=command("memories.list_memories"))
     forget = memories.add_parser("forget", help="forget one memory")
     forget.add_argument("id", metavar="ID", help="id of the memory, see memories list")
-    forget.set_defaults(run=_command("memories.forget_memory"))
+    forget.set_defaults(run=command("memories.forget_memory"))
     forget_all = memories.add_parser("forget-all", help="forget all memories of a user")
     forget_all.add_argument("--yes", action="store_true", help="forget without asking, for scripts")
-    forget_all.set_defaults(run=_command("memories.forget_all_memories"))
+    forget_all.set_defaults(run=command("memories.forget_all_memories"))
     for action in (listing, forget, forget_all):
         action.add_argument(
             "--user", metavar="ID", help="the user, for example slack:T1/U1 (default: callers without a user)"
@@ -186,71 +166,6 @@ def _add_memories(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         )
         action.add_argument("--json", action="store_true", help="print JSON")
         action.set_defaults(quiet=True)
-
-
-def _add_policy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    policy = commands.add_parser("policy", help="check the policy, and explain its decisions").add_subparsers(
-        metavar="ACTION", required=True
-    )
-    check = policy.add_parser("check", help="check the file of the policy")
-    test = policy.add_parser("test", help="explain what the policy decides about a call, an agent or a skill")
-    test.add_argument(
-        "target",
-        metavar="TARGET",
-        help="for example 'argocd.sync_application(app=prod-eu)', agent:jira, skill:triage, knowledge:runbooks",
-    )
-    test.add_argument("--as", dest="subject", metavar="SUBJECT", help="the subject of the principal")
-    test.add_argument("--group", action="append", default=[], metavar="NAME", help="a group of it; may be repeated")
-    test.add_argument(
-        "--effect", choices=("read", "write", "destructive"), default="write", help="of the call (default: write)"
-    )
-    for parser, run in ((check, "policy.check_policy"), (test, "policy.explain_decision")):
-        parser.add_argument("--file", type=Path, metavar="FILE", help="the file (default: POLICY_FILE)")
-        parser.set_defaults(run=_command(run), quiet=True)
-
-
-def _add_audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    audit = commands.add_parser(
-        "audit", help="list, verify and export the audit record: sign-ins, denials, approvals, changes"
-    ).add_subparsers(metavar="ACTION", required=True)
-    listing = audit.add_parser("list", help="list entries, the newest first")
-    listing.add_argument("--kind", help="only entries of this kind, for example tool_call_finished or sign_in_refused")
-    listing.add_argument("--subject", metavar="SUB", help="only entries of this caller")
-    listing.add_argument("--since", metavar="TIME", type=types.moment, help="only entries since this time, in UTC")
-    listing.add_argument("--task", metavar="ID", help="only entries of this task")
-    listing.add_argument("--limit", type=types.count, default=50, help="maximum number (default 50)")
-    listing.add_argument("--json", action="store_true", help="print one JSON object per entry")
-    listing.set_defaults(run=_command("audit.list_entries"), quiet=True)
-    verify = audit.add_parser(
-        "verify",
-        help="find entries that were changed, removed, inserted or moved",
-        description="Verifies the hashes of the record. The exit code is 0 if it is intact, 1 if not, 2 if arguments "
-        "or settings are invalid, for example if the record was written with AUDIT_KEY and the key is not set.",
-    )
-    verify.add_argument("--file", metavar="FILE", type=Path, help="verify an export instead of the stored record")
-    verify.add_argument(
-        "--head",
-        metavar="SEQ:HASH",
-        type=types.head,
-        help="an entry that the record must have, from the output of an earlier verification",
-    )
-    verify.set_defaults(run=_command("audit.verify_record"), quiet=True)
-    export = audit.add_parser("export", help="write all entries as JSON lines, which audit verify --file accepts")
-    export.add_argument("-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)")
-    export.set_defaults(run=_command("audit.export_entries"), quiet=True)
-    for action in (listing, verify, export):
-        action.add_argument("--agent", metavar="NAME", help="record of this agent's server instead of the supervisor's")
-
-
-def _add_backup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    backup = commands.add_parser(
-        "backup",
-        help="copy the data directory, also while a supervisor runs",
-        description="Copies the databases and other files of DATA_DIR to a new directory. Processes may go on writing: "
-        "the copy has the state of one moment. docs/operate.md describes how to restore it.",
-    )
-    backup.add_argument("directory", metavar="DIR", type=Path, help="directory to create; it may exist if it is empty")
-    backup.set_defaults(run=_command("backup.run_backup"), quiet=True)
 
 
 def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -271,7 +186,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=argparse.SUPPRESS,
         help="processes that share the port and the work; more than one needs EVENT_LOG=postgres (default 1)",
     )
-    serve.set_defaults(run=_command("servers.serve"))
+    serve.set_defaults(run=command("servers.serve"))
 
 
 def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -300,22 +215,7 @@ def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     decision.add_argument("--approve", action="store_true", help="approve, or submit the form with its proposed values")
     decision.add_argument("--reject", metavar="REASON", help="reject, or dismiss the form")
     answers.add_argument("--form", metavar="ID", help="id of the form, if several are open")
-    chat.set_defaults(run=_command("chat.run_chat"), quiet=True)
-
-
-def _add_usage(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    usage = commands.add_parser(
-        "usage",
-        help="show tokens, cost, runs and run time per day",
-        description="Shows the stored usage of all people and groups; with --url, your own usage and limits.",
-    )
-    usage.add_argument("--url", type=types.url, help="URL of a running supervisor (default: read the store)")
-    whose = usage.add_mutually_exclusive_group()
-    whose.add_argument("--all", action="store_true", help="with --url: of all people and groups, for admins")
-    whose.add_argument("--subject", metavar="SUB", help="only of this person or group:NAME; with --url, for admins")
-    usage.add_argument("--days", type=types.count, default=1, help="number of days, with today (default 1)")
-    usage.add_argument("--json", action="store_true", help="print one JSON object, with the models of each day")
-    usage.set_defaults(run=_command("usage.show_usage"), quiet=True)
+    chat.set_defaults(run=command("chat.run_chat"), quiet=True)
 
 
 def _add_feedback(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -325,7 +225,7 @@ def _add_feedback(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     feedback_list = feedback.add_parser("list", help="list feedback, the newest first")
     feedback_list.add_argument("--limit", type=types.count, default=20, help="maximum number (default 20)")
     feedback_list.add_argument("--json", action="store_true", help="print one JSON object per feedback")
-    feedback_list.set_defaults(run=_command("feedback.list_feedback"), quiet=True)
+    feedback_list.set_defaults(run=command("feedback.list_feedback"), quiet=True)
 
 
 def _add_workflows(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -334,11 +234,11 @@ def _add_workflows(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     workflows_list = workflows.add_parser("list", help="list all workflows, with the reason if one cannot be started")
     workflows_list.add_argument("--json", action="store_true", help="print one JSON object per workflow")
-    workflows_list.set_defaults(run=_command("workflows.list_workflows"), quiet=True)
+    workflows_list.set_defaults(run=command("workflows.list_workflows"), quiet=True)
     workflows_show = workflows.add_parser("show", help="print the inputs and the steps of a workflow")
     workflows_show.add_argument("name", metavar="NAME", help="name or title of the workflow")
     workflows_show.add_argument("--json", action="store_true", help="print the workflow as a JSON object")
-    workflows_show.set_defaults(run=_command("workflows.show_workflow"), quiet=True)
+    workflows_show.set_defaults(run=command("workflows.show_workflow"), quiet=True)
     workflows_run = workflows.add_parser(
         "run",
         help="start a workflow and fill in its form",
@@ -359,7 +259,7 @@ def _add_workflows(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         "--url", type=types.url, help="URL of a running supervisor (default: one in this process)"
     )
     workflows_run.add_argument("--json", action="store_true", help="print one JSON object per event")
-    workflows_run.set_defaults(run=_command("workflows_run.start_workflow"), quiet=True)
+    workflows_run.set_defaults(run=command("workflows_run.start_workflow"), quiet=True)
 
 
 def _add_skills(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -372,18 +272,18 @@ def _add_skills(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     listing = skills.add_parser("list", help="list the available skills")
     listing.add_argument("--search", metavar="QUERY", default="", help="only matching skills, the best match first")
     listing.add_argument("--all", action="store_true", help="also skills that another skill of the same name overrides")
-    listing.set_defaults(run=_command("skills.list_skills"))
+    listing.set_defaults(run=command("skills.list_skills"))
     show = skills.add_parser("show", help="print description, source and instructions of a skill")
     show.add_argument("name", metavar="NAME", help="name of the skill")
     show.add_argument("--file", metavar="PATH", help="print only this file of the skill")
-    show.set_defaults(run=_command("skills.show_skill"))
+    show.set_defaults(run=command("skills.show_skill"))
     add = skills.add_parser("add", help="add a skill; the next request can use it")
     add.add_argument("path", metavar="PATH", type=Path, help="a folder, a SKILL.md, a zip or a tar file")
     add.add_argument("--replace", action="store_true", help="replace the skill of this name and visibility")
-    add.set_defaults(run=_command("skills.add_skill"))
+    add.set_defaults(run=command("skills.add_skill"))
     remove = skills.add_parser("remove", help="remove a skill that was added")
     remove.add_argument("name", metavar="NAME", help="name of the skill")
-    remove.set_defaults(run=_command("skills.remove_skill"))
+    remove.set_defaults(run=command("skills.remove_skill"))
     for action in (add, remove):
         action.add_argument(
             "--visibility",
@@ -397,9 +297,9 @@ def _add_skills(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         description="Checks skills as the server does and lists every problem. The exit code is 1 if one is invalid.",
     )
     validate.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="folders, SKILL.md files, archives")
-    validate.set_defaults(run=_command("skills_validation.validate_skills"))
+    validate.set_defaults(run=command("skills_validation.validate_skills"))
     refresh = skills.add_parser("refresh", help="reload all sources; fetches Git repositories")
-    refresh.set_defaults(run=_command("skills.refresh_skills"))
+    refresh.set_defaults(run=command("skills.refresh_skills"))
     for action in (listing, show, add, remove, refresh):
         action.add_argument(
             "--url", type=types.url, help="URL of a running supervisor (default: the skills of this machine)"
@@ -417,19 +317,19 @@ def _add_rag(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--port", type=types.port, default=RAG_PORT, help=f"listening port, 0 for any (default {RAG_PORT})"
     )
     _add_allowed_host(serve)
-    serve.set_defaults(run=_command("servers.serve_knowledge_base"))
+    serve.set_defaults(run=command("servers.serve_knowledge_base"))
     search = rag.add_parser("search", help="search the knowledge base")
     search.add_argument("query", metavar="QUERY", help="a question, or the words a document would use")
     search.add_argument("--datasource", metavar="NAME", help="search only this datasource")
     search.add_argument("--limit", type=types.count, default=5, help="maximum number of results (default 5)")
     search.add_argument("--json", action="store_true", help="print the results as a JSON object")
-    search.set_defaults(run=_command("rag.search"), quiet=True)
+    search.set_defaults(run=command("rag.search"), quiet=True)
     rag_list = rag.add_parser("list", help="list the datasources")
     rag_list.add_argument("--json", action="store_true", help="print one JSON object per datasource")
-    rag_list.set_defaults(run=_command("rag.list_datasources"), quiet=True)
+    rag_list.set_defaults(run=command("rag.list_datasources"), quiet=True)
     remove = rag.add_parser("remove", help="remove a datasource with all its documents")
     remove.add_argument("datasource", metavar="DATASOURCE", help="name of the datasource, see rag list")
-    remove.set_defaults(run=_command("rag.remove_datasource"), quiet=True)
+    remove.set_defaults(run=command("rag.remove_datasource"), quiet=True)
 
 
 def _add_ingest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -462,7 +362,7 @@ def _add_ingest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="base URL for links to the files, as in URL/guides/deploy.md (default: file:// paths)",
     )
     ingest.add_argument("--json", action="store_true", help="print the result as a JSON object")
-    ingest.set_defaults(run=_command("ingest.ingest_source"), quiet=True)
+    ingest.set_defaults(run=command("ingest.ingest_source"), quiet=True)
 
 
 def _add_slack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -493,19 +393,7 @@ def _add_slack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=argparse.SUPPRESS,
         help="listening port, 0 for any (default: SLACK_PORT, or 3000)",
     )
-    slack.set_defaults(run=_command("slack.run_slack"))
-
-
-@cache
-def _command(name: str) -> Command:
-    """A command that imports and calls `name`, a `module.function` of this package, when it runs."""
-    return partial(_run_command, name)
-
-
-def _run_command(name: str, options: argparse.Namespace, settings: Settings) -> int:
-    module, _, function = name.partition(".")
-    command: Command = getattr(import_module(f"{__package__}.{module}"), function)
-    return command(options, settings)
+    slack.set_defaults(run=command("slack.run_slack"))
 
 
 class _Version(argparse.Action):

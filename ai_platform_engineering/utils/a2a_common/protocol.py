@@ -36,7 +36,7 @@ ONCE_EXTENSION: Final = "urn:ai-platform-engineering:a2a:once:v1"
 sender gets the task and the events of the earlier one, also after a restart of the server."""
 
 SANDBOX_EXTENSION: Final = "urn:ai-platform-engineering:a2a:sandbox:v1"
-"""Extension in the agent card: the agent's tools are those of the sandbox, so nobody else writes its texts."""
+"""Extension in the agent card: the agent's tools are those of the sandbox, so others cannot write its texts."""
 
 SERVER_STOPPING: Final[Mapping[str, str]] = MappingProxyType({"server": "stopping"})
 """The metadata of the error for a message that came while the server was stopping."""
