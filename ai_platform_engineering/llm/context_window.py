@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import TypeAdapter, ValidationError
 
 from ai_platform_engineering.settings import Settings, SettingsError, describe_allowed, wrong_value
@@ -22,6 +22,8 @@ DEFAULT_TOKENS: Final = 128_000
 # Prose has about four characters per token; logs and JSON have fewer.
 _CHARS_PER_TOKEN: Final = 3.5
 _CHARS_PER_MESSAGE: Final = 20
+# Models get the results of tools between delimiters, which the messages of the conversation do not contain.
+_CHARS_OF_DELIMITERS: Final = 91
 _CHARS_PER_CALL: Final = 40
 _CHARS_PER_MEDIA_BLOCK: Final = 4_000
 _MIN_CORRECTION: Final = 0.5
@@ -74,6 +76,8 @@ def message_chars(message: BaseMessage) -> int:
     chars = len(content) if isinstance(content, str) else sum(map(_block_chars, content))
     if isinstance(message, AIMessage) and message.tool_calls:
         chars += sum(_CHARS_PER_CALL + len(call["name"]) + len(repr(call["args"])) for call in message.tool_calls)
+    if isinstance(message, ToolMessage):
+        chars += _CHARS_OF_DELIMITERS
     return chars + _CHARS_PER_MESSAGE
 
 

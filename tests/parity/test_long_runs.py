@@ -20,7 +20,7 @@ from tests.normalised import normalised
 from tests.people.dialogues import Dialogue
 from tests.servers import CommandLine, calling, serving
 
-STEPS = 25
+STEPS = 22
 WINDOW = 8_000
 
 
