@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ai_platform_engineering.utils.redact import redact
-
 _TAGS: Final = "\U000e0000-\U000e007f"
 _BIDI: Final = "\u202a-\u202e\u2066-\u2069"
 # Variation selectors 1 to 16 are left out because emoji use them. The joiners have a separate pattern.
@@ -65,6 +63,9 @@ def unseen_character(text: str) -> str | None:
 
 def quoted(value: str, limit: int = 60) -> str:
     """`value` for a message: quoted, shortened, with credentials masked and invisible characters escaped."""
+    # Imported on demand: it loads the settings, and with them pydantic.
+    from ai_platform_engineering.utils.redact import redact  # noqa: PLC0415
+
     shown = _UNPRINTABLE.sub(lambda found: f"<U+{ord(found[0]):04X}>", redact(value[: 4 * limit]))
     if len(shown) > limit or len(value) > 4 * limit:
         shown = f"{shown[:limit]}..."

@@ -38,7 +38,9 @@ class Depot:
     """The agent's environment, and the calls that have reached its backend."""
 
     def __init__(self, folder: Path) -> None:
-        self._calls = folder / "calls"
+        # The server may create files here; the data directory is closed to it.
+        self._calls = folder / "backend" / "calls"
+        self._calls.parent.mkdir()
         agents = folder / "agents"
         agents.mkdir()
         script = Path(__file__).with_name("depot_server.py")

@@ -210,7 +210,7 @@ class TestWatch:
             await registry.check()
             async with watching(registry, lambda _name: None):
                 await eventually(lambda: len(server.requests) >= 4)
-        assert len(read) == 1
+        assert len(read) <= 1
 
     async def test_a_listener_that_fails_does_not_end_the_watch(self) -> None:
         called: list[str] = []

@@ -80,10 +80,11 @@ def environ_with(folder: Path, model: OpenAIServer, skills: Sequence[str]) -> di
         "name": "depot",
         "description": "Parcels.",
         "prompt": "You run the depot.",
-        "servers": [{**server, "args": [str(DEPOT), str(folder / "calls")]}],
+        "servers": [{**server, "args": [str(DEPOT), str(folder / "backend" / "calls")]}],
         "skills": [*skills],
     }
     (agents / "depot.yaml").write_text(yaml.safe_dump(manifest))
+    (folder / "backend").mkdir()
     for name, document in SKILLS.items():
         (folder / "skills" / name).mkdir(parents=True)
         (folder / "skills" / name / "SKILL.md").write_text(document)
@@ -115,9 +116,9 @@ async def run_dialogue(folder: Path, remote: bool, skills: Sequence[str]) -> tup
             talk = Dialogue(caller, "c")
             [form] = await talk.ask("return box-7")
             assert form.action_requests[0]["tool"] == "delete_parcel"
-            assert not (folder / "calls").exists()
+            assert not (folder / "backend" / "calls").exists()
             assert not await talk.answer({"decisions": [{"type": "approve"}]}, form)
-            assert json.loads((folder / "calls").read_text()) == ["delete_parcel", {"name": "box-7"}]
+            assert json.loads((folder / "backend" / "calls").read_text()) == ["delete_parcel", {"name": "box-7"}]
         return talk, sent_to_agent(model)
 
 

@@ -29,6 +29,7 @@ from tests.invariants import check
 from tests.people.dialogues import environ_of
 from tests.people.openai_server import Calls, OpenAIServer, openai_server, tools_of, turn_of
 from tests.servers import Caller, CommandLine, calling, serving
+from tests.untrusted_text import without_delimiters
 
 TICKET = ("create_issue", {"project": "SHOP", "summary": "payments-api is down"})
 JIRA_SAYS = "Created the ticket about payments-api."
@@ -113,7 +114,7 @@ def both_tools_finished(events: list[Event]) -> bool:
 
 
 def results_in(history: list[Json]) -> list[str]:
-    return [str(message["content"]) for message in history if message["role"] == "tool"]
+    return [without_delimiters(str(message["content"])) for message in history if message["role"] == "tool"]
 
 
 @pytest.mark.parametrize("remote", [(), ("jira", "argocd")], ids=["inside", "remote"])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.llm.loopback import served
 from tests.llm.provider_shapes.turns import Exchange, WireFormat, WireTurn
+from tests.untrusted_text import without_delimiters
 
 
 @dataclass
@@ -26,7 +27,12 @@ class ShapeServer:
 
     def histories(self) -> list[list[Exchange]]:
         """What the provider was shown of earlier calls, request by request; checked by the provider's rules."""
-        return [self.wire.history(request) for request in self.requests]
+        histories = [self.wire.history(request) for request in self.requests]
+        return [[_plain(exchange) for exchange in history] for history in histories]
+
+
+def _plain(exchange: Exchange) -> Exchange:
+    return exchange if exchange.result is None else replace(exchange, result=without_delimiters(exchange.result))
 
 
 @contextmanager
