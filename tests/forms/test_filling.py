@@ -148,7 +148,6 @@ def test_a_value_that_fits_is_taken(field: FormField, value: Any, expected: Any)
                 "ftp://example.com",
                 "https://",
                 "https://exa mple.com",
-                "https://exa\u200bmple.com",
                 "https://[::1",
                 "https://example.com:99999",
                 "https://example.com:0",

@@ -199,8 +199,8 @@ QUESTIONS = [
     (
         "according to the docs, which values does REQUIRE_APPROVAL allow?",
         [f"{CONFIGURATION} > Approvals", f"{AGENTS} > Calls that wait for a person"],
-        CONFIGURATION,
-        "one of never, destructive, writes",
+        AGENTS,
+        "`never`, `destructive`, `writes` or `always`",
     ),
     (
         "how can I run a workflow from a script?",
@@ -581,7 +581,7 @@ def test_documents_that_another_model_read_without_a_search_answer_the_question(
     for call in calls:
         messages += [AIMessage("", tool_calls=[call]), ToolMessage(page, tool_call_id=str(call["id"]))]
     answer = last_turn(messages)
-    assert "`Authorization: Bearer ...`" in answer
+    assert "start only with a key or an OAuth2 issuer" in answer
     assert sources_of(answer) == [DEPLOY]
 
 

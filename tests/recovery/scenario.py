@@ -17,6 +17,7 @@ from uuid import uuid4
 from ai_platform_engineering.llm.scripted import Turn
 from ai_platform_engineering.sandbox.records import Incident, Ticket
 from ai_platform_engineering.sandbox.store import SandboxStore, sandbox_path
+from tests.untrusted_text import without_delimiters
 
 Json = Mapping[str, Any]
 
@@ -145,4 +146,4 @@ def results_of(messages: Sequence[Json]) -> list[tuple[str, str]]:
 
 def _text(message: Json) -> str:
     content = message["content"]
-    return content if isinstance(content, str) else json.dumps(content)
+    return without_delimiters(content) if isinstance(content, str) else json.dumps(content)

@@ -103,6 +103,7 @@ async def with_depot(folder: Path, depot: Depot) -> AsyncIterator[dict[str, str]
                 "AGENTS_DIR": str(folder / "agents"),
                 "DEPOT_URL": f"{url}/mcp",
                 "REQUIRE_APPROVAL": "never",
+                "UNTRUSTED_CONTENT": "trust",
                 "ENABLE_RAG": "false",
                 "LOG_LEVEL": "warning",
             }
