@@ -192,6 +192,13 @@ class Translation:
             step.title for step in self._plan.steps
         }:
             yield from self._replan(self._plan.rewritten(str(plan.get("title") or ""), plan["steps"]))
+        turn = progress.turn
+        if (
+            turn is not None
+            and turn.tool_calls
+            and (before := self._emitted_as(turn)).message_id in self._open_messages
+        ):
+            yield from self._message_ended(turn, before, None)  # a message ends before its calls begin
         announced = self._ledger.seen
         for call in progress.calls:
             if call.call_id not in announced and call.call["name"] != PLAN_TOOL:
@@ -205,7 +212,7 @@ class Translation:
             for parent, message_id in self._last_texts.items()
             if parent is None or message_id in self._open_messages
         }
-        if (turn := progress.turn) is not None:
+        if turn is not None:
             streamed = self._emitted_as(turn)
             if streamed.message_id == self._superseded.get(None):
                 del self._superseded[None]

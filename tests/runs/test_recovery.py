@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -18,6 +19,7 @@ from ai_platform_engineering.events import (
     Failed,
     FinalResult,
     InputRequired,
+    MessageEnded,
     PlanUpdated,
     TextDelta,
     ToolFinished,
@@ -26,6 +28,7 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.forms.answers import Submitted
 from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
+from ai_platform_engineering.runs.translation import StoredCall, StoredProgress, Translation
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphRun, Resumption
 from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect
 from tests.invariants import check, check_task
@@ -280,3 +283,13 @@ async def continued_without_checkpoints(moment: Moment) -> list[Event]:
     rest = [event async for event in run.events()]
     check([*moment.events, *rest])
     return rest
+
+
+def test_a_message_ends_before_its_calls_begin() -> None:
+    call = {"name": "task", "args": {"subagent_type": "jira", "description": "list tickets"}, "id": "c1"}
+    turn = AIMessage("I ask Jira.", id="m1", tool_calls=[call])
+    history = [TextDelta("supervisor", "m1", "I ask Jira.")]
+    translation = Translation("supervisor", history=history)
+    progress = StoredProgress(calls=[StoredCall("t1", None, call)], plan=None, turn=turn, is_over=False)
+    events = [*translation.continue_from(progress)]
+    assert [type(event) for event in events] == [MessageEnded, AgentStarted]
