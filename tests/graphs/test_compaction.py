@@ -100,7 +100,7 @@ def conversation(turns: int) -> list[AnyMessage]:
     return [*(message for number in range(turns) for message in turn_of(number)), HumanMessage("now", id="now")]
 
 
-@pytest.mark.parametrize(("budget", "kept"), [(0, 0), (250, 1), (10_000, 3)])
+@pytest.mark.parametrize(("budget", "kept"), [(0, 0), (400, 1), (10_000, 3)])
 def test_at_most_three_turns_that_fit_are_kept_whole(budget: int, kept: int) -> None:
     parts = split(conversation(6), message_chars, budget)
     assert parts.turns == 6 - kept
