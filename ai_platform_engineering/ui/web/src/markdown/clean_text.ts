@@ -4,6 +4,8 @@
 const UNSAFE =
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]/g;
 const BROKEN = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const SUSPECT =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufff9-\ufffb]/;
 const REFERENCE = /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-zA-Z]{2,8}));/g;
 
 /** The named character references that models and documents use. Others stay as they are written. */
@@ -39,6 +41,8 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 ]);
 
 export function clean(text: string): string {
+  // Most texts need no cleaning, and one class of characters is found faster than the expressions below.
+  if (!SUSPECT.test(text)) return text;
   return text.replace(/\r\n?/g, "\n").replace(UNSAFE, "").replace(BROKEN, "\ufffd");
 }
 
