@@ -41,12 +41,13 @@ Conditions = Mapping[str, re.Pattern[str]]
 def matching_argument(conditions: Conditions, args: Mapping[str, Any]) -> str | None:
     """The first argument whose value has a match. In lists and objects, every value is searched."""
     for name, pattern in conditions.items():
-        if any(pattern.search(text) for text in _texts(args.get(name))):
+        if any(pattern.search(text) for text in argument_texts(args.get(name))):
             return name
     return None
 
 
-def _texts(value: Any) -> Iterator[str]:
+def argument_texts(value: Any) -> Iterator[str]:
+    """The values in an argument as texts; in lists and objects, every value."""
     match value:
         case None:
             return
@@ -56,9 +57,9 @@ def _texts(value: Any) -> Iterator[str]:
             yield str(value).lower()
         case Mapping():
             for item in value.values():
-                yield from _texts(item)
+                yield from argument_texts(item)
         case list() | tuple():
             for item in value:
-                yield from _texts(item)
+                yield from argument_texts(item)
         case _:
             yield str(value)

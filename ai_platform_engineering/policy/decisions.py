@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, Self, get_args
@@ -183,7 +183,3 @@ class Policy:
         """The verified groups of the principal, and those of the file in which it is."""
         own = (group for group, subjects in self.members.items() if principal.subject in subjects)
         return principal.groups | frozenset(own)
-
-    def names(self, kind: Kind) -> Sequence[str]:
-        """The patterns of a kind in all rules, to report those that match nothing."""
-        return [pattern for rule in self.rules for pattern in rule.things.get(kind, ())]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final, Self
 
+from ai_platform_engineering.approvals.effects import argument_texts
+
 ALLOWED: Final = "agent.tool or agent.tool(argument=value, ...), with the wildcards * and ?"
 _PATTERN: Final = re.compile(r"(?P<agent>[^.()\s]+)\.(?P<tool>[^()\s]+?)(?:\((?P<arguments>.*)\))?")
 _MAX_LENGTH: Final = 500
@@ -62,16 +64,4 @@ class ToolPattern:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case None:
-            return
-        case bool():
-            yield str(value).lower()
-        case Mapping():
-            for item in value.values():
-                yield from _texts(item)
-        case list() | tuple():
-            for item in value:
-                yield from _texts(item)
-        case _:
-            yield str(value).casefold()
+    return (text.casefold() for text in argument_texts(value))
