@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_platform_engineering.approvals.deciders import Deciders
+from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallAllowed, CallRefused, restricted
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
-from ai_platform_engineering.policy.decisions import Policy, PrincipalPolicy
+from ai_platform_engineering.policy.decisions import Decision, Policy, PrincipalPolicy
 from ai_platform_engineering.policy.file import read_policy
 from ai_platform_engineering.policy.tool_pattern import PatternError, ToolPattern
 from ai_platform_engineering.settings import SettingsError
@@ -168,3 +169,13 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, content: str, se
         read_policy(file)
     assert str(refused.value).startswith(str(file))
     assert sentence in str(refused.value)
+
+
+def test_the_policy_refines_a_verdict_and_never_lifts_a_refusal() -> None:
+    deny = Decision("deny", "The rule 'r' decides.")
+    assert restricted(CallAllowed(), deny, "write") == CallRefused("the policy denies it. The rule 'r' decides")
+    assert restricted(CallAllowed(), Decision("approve", ""), "write") == ApprovalRequired("write")
+    assert restricted(ApprovalRequired("write"), Decision("allow", ""), "write") == CallAllowed()
+    assert restricted(ApprovalRequired("write"), Decision(None, ""), "write") == ApprovalRequired("write")
+    refused = CallRefused("the manifest denies it")
+    assert {restricted(refused, Decision(action, ""), "write") for action in ("allow", "approve", "deny")} == {refused}

@@ -116,7 +116,7 @@ async def test_a_rule_says_who_approves_and_another_cannot(environ: dict[str, st
         assert [decision["by"] for decision in read.json()["tasks"][0]["decisions"]][-1:] == ["key:sre"]
 
 
-async def test_a_denied_call_is_refused_with_the_rule(environ: dict[str, str]) -> None:
+async def test_a_denied_tool_is_not_called(environ: dict[str, str]) -> None:
     async with supervisor(environ) as http:
         answer = (await ask(http, "guest", "sync the guestbook app"))["result"]
         assert "sync_application completed" not in text_of(answer).lower()
