@@ -108,7 +108,7 @@ async def test_refused_credentials(mcp_servers: Start, remote: ScriptedHttp, cap
         ("cut", "broke off the connection while cut was running."),
         ("silent", "closed the connection without an answer while silent was running."),
         ("html", "answered with text/html instead of JSON or events while html was running."),
-        ("hang", "did not answer within 3 seconds while hang was running."),
+        pytest.param("hang", "did not answer within 3 seconds while hang was running.", marks=pytest.mark.long),
     ],
 )
 async def test_one_failing_call(mcp_servers: Start, remote: ScriptedHttp, name: str, reason: str) -> None:

@@ -138,6 +138,15 @@ def postgres_server() -> Iterator[PostgresServer]:
         shutil.rmtree(directory)
 
 
+def disconnect_all(database: str) -> None:
+    """Ends all connections to a database, as a restart of the server does, and returns when they are gone."""
+    with closing(psycopg.connect(database, autocommit=True)) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
 @contextmanager
 def new_database(address: str) -> Iterator[str]:
     """The address of an empty database on the same server, until the block is left."""

@@ -19,7 +19,7 @@ from ai_platform_engineering.integrations.slack_bot.store.postgres import BotSto
 from ai_platform_engineering.settings import SettingsError, load_settings
 from tests.integrations.slack_bot.test_store import HERE, a_run
 from tests.services.environment import ROOT
-from tests.services.postgres import PASSWORD, PostgresServer, new_database, postgres_server
+from tests.services.postgres import PASSWORD, PostgresServer, disconnect_all, new_database, postgres_server
 
 pytest_plugins = ("tests.services.fixtures",)
 
@@ -52,14 +52,6 @@ def activated(store: PostgresBotStore) -> bool:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return True
-
-
-def disconnect_all(database: str) -> None:
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
 
 
 def test_everything_is_there_on_another_machine(open_bot: OpenStore) -> None:

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.forwarding import FeedbackForwarder
@@ -26,7 +25,7 @@ from ai_platform_engineering.settings import Settings, load_settings
 from tests.langfuse_standin import LangfuseStandIn, langfuse
 from tests.servers import Command
 from tests.services.environment import ROOT
-from tests.services.postgres import PASSWORD
+from tests.services.postgres import PASSWORD, disconnect_all
 from tests.utils.a2a_common.serving import until
 
 pytest_plugins = ("tests.services.fixtures",)
@@ -210,15 +209,7 @@ async def test_a_restarted_database_is_used_again(open_shared: Open, database: s
         await asyncio.to_thread(store.store, LIKED)
         forwarder.wake()
         await until(lambda: standin.calls == 1)
-        await asyncio.to_thread(_disconnect_all, database)
+        await asyncio.to_thread(disconnect_all, database)
         await asyncio.to_thread(store.store, replace(LIKED, trace_id="t-2"))
         forwarder.wake()
         await until(lambda: len(standin.scores) == 2)
-
-
-def _disconnect_all(database: str) -> None:
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )

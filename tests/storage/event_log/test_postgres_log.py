@@ -39,7 +39,7 @@ from ai_platform_engineering.storage.event_log.postgres.log import PostgresEvent
 from ai_platform_engineering.storage.event_log.postgres.schema import CLAIMED, LogAddress, LogDatabaseError
 from ai_platform_engineering.utils.a2a_common.wire import begin, encode
 from tests.servers import ROOT
-from tests.services.postgres import PASSWORD, PostgresServer, new_database
+from tests.services.postgres import PASSWORD, PostgresServer, disconnect_all, new_database
 from tests.storage.event_log.test_log_contract import ANSWER, QUESTION, Writer, deltas, message, numbers, submitted
 
 pytest_plugins = ("tests.services.fixtures",)
@@ -325,11 +325,7 @@ async def test_a_follower_survives_the_loss_of_every_connection(
     async with followed(there) as following:
         for _ in range(5):
             await writer.write(*deltas(2))
-            query(
-                database,
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()",
-            )
+            disconnect_all(database)
             await writer.write(*deltas(2))
         await writer.write(ANSWER)
     assert following.result() == [*range(1, 24)]

@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 
-import psycopg
 import pytest
 
 from ai_platform_engineering.storage.postgres.advisory_locks import AdvisoryLocks
 from tests.services.environment import ROOT
+from tests.services.postgres import disconnect_all
 from tests.storage.postgres.test_schema import PartsAddress, PartsError
 
 pytest_plugins = ("tests.services.fixtures",)
@@ -68,11 +68,7 @@ def test_the_locks_of_a_killed_process_are_free(database: str) -> None:
 def test_a_lost_connection_is_reported_once_and_replaced(database: str) -> None:
     locks = AdvisoryLocks(PartsAddress(database), "counting")
     assert locks.acquire("bolts")
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+    disconnect_all(database)
     with pytest.raises(PartsError, match="cannot be used to store parts"):
         locks.acquire("nuts")
     assert acquired(locks, "bolts")

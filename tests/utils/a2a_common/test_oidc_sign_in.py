@@ -223,6 +223,7 @@ async def test_no_other_address_can_be_chosen_to_return_to(place: str) -> None:
         assert (await sign_in(served, place)).headers["location"] == "../"
 
 
+@pytest.mark.long
 async def test_a_provider_that_is_down_is_reported_and_tried_again() -> None:
     provider = TestProvider(down=True)
     async with providing(provider), browser(provider) as served:

@@ -88,6 +88,7 @@ async def test_a_receiver_that_does_not_answer_holds_up_nothing() -> None:
         assert receiver.states() == [*turn, *turn, "TASK_STATE_CANCELED"]
 
 
+@pytest.mark.long
 async def test_a_notification_is_sent_again_in_order_but_not_after_a_rejection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -108,6 +109,7 @@ async def test_a_notification_is_sent_again_in_order_but_not_after_a_rejection(
     assert not any(secret in ours for secret in ("t0ken", "cr3dentials", "in-the-url"))
 
 
+@pytest.mark.long
 async def test_a_receiver_that_is_gone_is_given_up(
     unused_port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
