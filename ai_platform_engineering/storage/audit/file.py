@@ -100,6 +100,9 @@ class AuditFile:
         order = "DESC" if newest_first else "ASC"
         try:
             with closing(_connect_for_reading(self._path)) as connection:
+                if _is_empty(connection):  # it is created at this moment
+                    yield iter(())
+                    return
                 rows = connection.execute(f"SELECT line FROM entry ORDER BY seq {order}")  # noqa: S608
                 yield (str(line) for (line,) in rows)
         except sqlite3.Error as error:
@@ -113,7 +116,8 @@ class AuditFile:
             return found
         try:
             with closing(_connect_for_reading(self._path)) as connection:
-                (count,) = connection.execute("SELECT count(*) FROM entry").fetchone()
+                query = "SELECT 0" if _is_empty(connection) else "SELECT count(*) FROM entry"
+                (count,) = connection.execute(query).fetchone()
         except sqlite3.Error as error:
             return found.failed(str(_unusable(self._path, error)))
         except AuditUnavailableError as error:
@@ -145,7 +149,7 @@ class AuditFile:
             write_ahead(connection, _BUSY_SECONDS)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN IMMEDIATE")
-            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if _is_empty(connection):
                 for statement in _TABLES:
                     connection.execute(statement)
                 # Before the commit: a record without a head is one whose head was removed.
@@ -200,11 +204,17 @@ def _last(connection: sqlite3.Connection) -> Entry | None:
 def _connect_for_reading(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
     try:
-        _check_format(path, connection)
+        if not _is_empty(connection):
+            _check_format(path, connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return not tables
 
 
 def _check_format(path: Path, connection: sqlite3.Connection) -> None:

@@ -17,6 +17,7 @@ from ai_platform_engineering.audit.verification import Verification, verify
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.storage.audit.file import head_path
 from ai_platform_engineering.storage.audit.stores import AuditRecord, audit_file, audit_record, seal_of
+from ai_platform_engineering.utils.private_files import create_private_file
 
 pytest_plugins = ("tests.services.fixtures",)
 
@@ -142,6 +143,13 @@ def test_a_write_that_was_torn_is_not_reported_as_a_change(in_file: Settings, tm
     with closing(audit_record(copy)) as record:
         record.append(facts("c"))
     assert (verified(copy).entries, verified(copy).problem) == (2, None)
+
+
+def test_a_file_that_is_created_at_this_moment_has_no_entries(in_file: Settings) -> None:
+    create_private_file(audit_file(in_file))
+    record = audit_record(in_file)
+    assert lines_of(record) == []
+    assert record.check_up("audit record").problem is None
 
 
 def test_a_file_that_cannot_be_used_is_named(in_file: Settings) -> None:
