@@ -39,7 +39,7 @@ Transport = Literal["stdio", "http", "memory"]
 
 _TRANSPORT_KEYS: dict[Transport, tuple[str, frozenset[str]]] = {
     "stdio": ("command", frozenset({"command", "package", "args", "env", "home", "local_files"})),
-    "http": ("url", frozenset({"url", "headers"})),
+    "http": ("url", frozenset({"url", "headers", "on_behalf_of"})),
     "memory": ("module", frozenset({"module"})),
 }
 
@@ -140,12 +140,45 @@ class EmptyCheck(ToolCheck):
     same: tuple[Text, ...] = ()
 
 
+class SignedHeader(_ManifestPart):
+    """The user of a call, signed with `key`, in a header of the request. `audience` names the server.
+
+    With `derived`, the signing key is derived from `key`, which has other purposes too.
+    """
+
+    key: Text
+    audience: Text | None = None
+    derived: bool = False
+
+
+class TokenExchange(_ManifestPart):
+    """The user's access token, exchanged for one that is valid at the server (RFC 8693)."""
+
+    audience: Text | None = None
+    resource: Text | None = None
+    scope: Text | None = None
+
+
+class OnBehalfOf(_ManifestPart):
+    """How a server learns for which user a tool is called. Exactly one of the keys is set."""
+
+    signed_header: SignedHeader | None = None
+    token_exchange: TokenExchange | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.signed_header is None) == (self.token_exchange is None):
+            raise ValueError("needs one of the keys 'signed_header' and 'token_exchange'")
+        return self
+
+
 class McpServer(_ManifestPart):
     """One MCP server of an agent: how to reach it, and which of its tools the agent may use.
 
     - `module` is `package.module:attribute`. The attribute is a `ToolServer`, a FastMCP server, or a function that
       creates one of them from the settings.
     - `package` is the directory with the lock of a package, relative to the manifest; `command` is a program in it.
+    - `on_behalf_of` declares how the server learns for which user a tool is called.
     - `tools` is an allowlist; `None` allows every tool.
     - `reads`, `writes` and `destructive` declare the effects of tools, `destructive_when` the arguments that make a
       call destructive, `deny` the arguments that are refused.
@@ -166,6 +199,7 @@ class McpServer(_ManifestPart):
     local_files: Mapping[Text, Mapping[Text, FileRule]] = Field(default_factory=dict)
     url: Text | None = None
     headers: Mapping[str, str] = Field(default_factory=dict)
+    on_behalf_of: OnBehalfOf | None = None
     module: ModuleAttribute | None = None
     tools: tuple[Text, ...] | None = None
     reads: tuple[Text, ...] = ()
@@ -219,13 +253,16 @@ class McpServer(_ManifestPart):
 
     def variables(self) -> set[str]:
         """The names of the placeholders `${NAME}` in this entry."""
-        return {match["name"] for text in self._texts() for match in VARIABLE.finditer(text)}
+        return {match["name"] for text in self.texts() for match in VARIABLE.finditer(text)}
 
-    def _texts(self) -> Iterator[str]:
+    def texts(self) -> Iterator[str]:
+        """The values in which placeholders are replaced."""
         yield from (text for text in (self.command, self.url) if text is not None)
         yield from self.args
         yield from self.env.values()
         yield from self.headers.values()
+        if self.on_behalf_of is not None and self.on_behalf_of.signed_header is not None:
+            yield self.on_behalf_of.signed_header.key
 
 
 class AgentManifest(_ManifestPart):
@@ -265,6 +302,11 @@ class AgentManifest(_ManifestPart):
     def variables(self) -> set[str]:
         """The names of the placeholders `${NAME}` in the entries of all servers."""
         return {name for server in self.servers for name in server.variables()}
+
+    @property
+    def exchanges_tokens(self) -> bool:
+        """Whether one of its servers takes an access token of the user."""
+        return any(server.on_behalf_of and server.on_behalf_of.token_exchange for server in self.servers)
 
     def missing(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """The required settings that are missing or blank, in the manifest's order."""

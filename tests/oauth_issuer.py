@@ -18,7 +18,7 @@ from typing import Any, Literal
 from urllib.parse import unquote_plus
 
 from joserfc import jwt
-from joserfc.errors import SecurityWarning
+from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -30,6 +30,8 @@ from tests.utils.a2a_common.serving import listening
 Key = RSAKey | ECKey | OKPKey
 
 OPENID, OAUTH = "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"
+TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"
 CLIENT, SECRET = "slack bot", "s3cret: +&%"
 
 
@@ -69,6 +71,8 @@ class TestIssuer:
     client: str = CLIENT
     secret: str = SECRET
     expires_in: object = 3600
+    services: frozenset[str] = frozenset()
+    """The audiences for which tokens of users are exchanged."""
     calls: Counter[str] = field(default_factory=Counter)
     forms: list[dict[str, str]] = field(default_factory=list)
 
@@ -120,12 +124,7 @@ class TestIssuer:
                 return granted
             if self.sent_client(request, form) != (self.client, self.secret):
                 return JSONResponse({"error": "invalid_client"}, status_code=401)
-            if form.get("grant_type") != "client_credentials":
-                return JSONResponse({"error": "unsupported_grant_type"}, status_code=400)
-            if form.get("scope") == "everything":
-                return JSONResponse({"error": "invalid_scope", "error_description": SECRET}, status_code=400)
-            made = self.token(aud=form.get("audience"), jti=str(self.calls["token"]))
-            return JSONResponse({"access_token": made, "token_type": "Bearer", "expires_in": self.expires_in})
+            return self.exchange(form) if form.get("grant_type") == TOKEN_EXCHANGE else self.own_token(form)
 
         return Starlette(
             routes=[
@@ -143,6 +142,31 @@ class TestIssuer:
     def grant(self, request: Request, form: dict[str, str]) -> Response | None:
         """The response to a grant that is not for clients; None if it is for one."""
         return None
+
+    def own_token(self, form: dict[str, str]) -> Response:
+        """A token of the client itself."""
+        if form.get("grant_type") != "client_credentials":
+            return JSONResponse({"error": "unsupported_grant_type"}, status_code=400)
+        if form.get("scope") == "everything":
+            return JSONResponse({"error": "invalid_scope", "error_description": SECRET}, status_code=400)
+        made = self.token(aud=form.get("audience"), jti=str(self.calls["token"]))
+        return JSONResponse({"access_token": made, "token_type": "Bearer", "expires_in": self.expires_in})
+
+    def exchange(self, form: dict[str, str]) -> Response:
+        """RFC 8693: a token of the same user for a service."""
+        if {form.get("subject_token_type"), form.get("requested_token_type", ACCESS_TOKEN_TYPE)} != {ACCESS_TOKEN_TYPE}:
+            return JSONResponse({"error": "invalid_request"}, status_code=400)
+        if form.get("audience") not in self.services:
+            return JSONResponse({"error": "invalid_target"}, status_code=400)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SecurityWarning)
+                subject = jwt.decode(form["subject_token"], self.keys[-1], algorithms=[algorithm_of(self.keys[-1])])
+        except (KeyError, ValueError, JoseError):
+            return JSONResponse({"error": "invalid_request"}, status_code=400)
+        made = self.token(aud=form["audience"], sub=subject.claims["sub"], act={"sub": self.client})
+        body = {"access_token": made, "issued_token_type": ACCESS_TOKEN_TYPE, "token_type": "Bearer"}
+        return JSONResponse(body | {"expires_in": self.expires_in})
 
     def sent_client(self, request: Request, form: dict[str, str]) -> tuple[str, str]:
         if self.secret_in == "body":

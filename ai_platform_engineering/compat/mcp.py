@@ -22,17 +22,16 @@ from mcp.types import (
     ListToolsRequest,
     ListToolsResult,
     RequestId,
-    RequestParams,
     ServerResult,
     Tool,
 )
 
 
 @contextmanager
-def request_context(session: ServerSession, request_id: RequestId, meta: RequestParams.Meta | None) -> Iterator[None]:
+def request_context(session: ServerSession, request_id: RequestId) -> Iterator[None]:
     """Code inside sees a request of `session`, as if it had come in a message."""
     request: RequestContext[ServerSession, Any, Any] = RequestContext(
-        request_id=request_id, meta=meta, session=session, lifespan_context={}
+        request_id=request_id, meta=None, session=session, lifespan_context={}
     )
     token = request_ctx.set(request)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
@@ -34,7 +34,6 @@ from mcp.types import (
     JSONRPCRequest,
     PaginatedRequestParams,
     RequestId,
-    RequestParams,
     ServerNotification,
     ServerRequest,
     Tool,
@@ -141,15 +140,19 @@ class ServerConnection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class McpCall:
+    """`headers` are those of this call; only the HTTP transport sends them."""
+
     tool: str
     arguments: dict[str, Any]
-    meta: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass
 class InFlightCall(ClientMessageMetadata):
     """Metadata of the message of a tool call. The session passes it to the transport, which records the progress."""
 
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Of the request with which the HTTP transport sends the message."""
     request_id: RequestId | None = None
     """The id that the session gave the request, after the transport has sent it."""
     at_server: bool = False
@@ -183,8 +186,8 @@ class SessionConnection:
         raise ResultLost(f"never came to the end of its list of tools ({_MAX_PAGES} pages)")
 
     async def call_tool(self, call: McpCall, timeout: float) -> ToolAnswer:
-        params = CallToolRequestParams(name=call.tool, arguments=call.arguments, _meta=meta_of(call.meta))
-        in_flight = InFlightCall()
+        params = CallToolRequestParams(name=call.tool, arguments=call.arguments)
+        in_flight = InFlightCall(headers=call.headers)
         try:
             async with self._state.timeout(timeout):
                 result = await self._send(ClientRequest(CallToolRequest(params=params)), in_flight)
@@ -261,7 +264,3 @@ def deliver(inbox: Inbox, message: SessionMessage) -> None:
     """Pass a message to the session, unless the session is closed."""
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         inbox.send_nowait(message)
-
-
-def meta_of(values: Mapping[str, Any]) -> RequestParams.Meta | None:
-    return RequestParams.Meta(**values) if values else None

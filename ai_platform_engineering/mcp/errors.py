@@ -40,10 +40,14 @@ class RequestRefused(ServerFailure):
 
 
 class CredentialsRefused(RequestRefused):
-    """The server refused the credentials. `answer` is its HTTP status."""
+    """The server refused the credentials. `answer` is its HTTP status, `of_user` says whether they were the user's."""
 
-    def __init__(self, answer: str) -> None:
-        super().__init__(f"refused the credentials ({answer}); check the headers in the manifest")
+    def __init__(self, answer: str, *, of_user: bool = False) -> None:
+        super().__init__(
+            f"refused the credentials of this user ({answer})"
+            if of_user
+            else f"refused the credentials ({answer}); check the headers in the manifest"
+        )
         self.answer = answer
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+import httpx
+
 from ai_platform_engineering.manifest import VARIABLE, McpServer
 from ai_platform_engineering.mcp.errors import NotStartable
 from ai_platform_engineering.mcp.launchers import cache_variables, is_launcher, registry_variables
@@ -47,6 +49,7 @@ class Endpoint:
     """The rules of `confined.py` for the process, as JSON. Empty if it is not confined."""
     url: str = ""
     headers: Mapping[str, str] | None = None
+    auth: httpx.Auth | None = None
     module: str = ""
 
 
@@ -62,10 +65,10 @@ def endpoint(server: McpServer, environ: Mapping[str, str], workspace: ServerWor
     env = {
         name: _absolute_path(value, user_home)
         for name, text in server.env.items()
-        if (value := _expanded(text, environ))
+        if (value := expanded(text, environ))
     }
-    headers = {name: value for name, text in server.headers.items() if (value := _expanded(text, environ).strip())}
-    command = _absolute_path(_expanded(server.command or "", environ), user_home)
+    headers = {name: value for name, text in server.headers.items() if (value := expanded(text, environ).strip())}
+    command = _absolute_path(expanded(server.command or "", environ), user_home)
     inherited = _inherited(command, environ, user_home)
     directories = {"HOME": str(workspace.home), "TMPDIR": str(workspace.temporary)} if workspace else {}
     used = {name: environ[name] for name in server.variables() if environ.get(name)}
@@ -73,11 +76,11 @@ def endpoint(server: McpServer, environ: Mapping[str, str], workspace: ServerWor
         name=server.name,
         redact=Redactor(_secrets(inherited, env | headers | used)),
         command=str(Path(command).absolute()) if os.sep in command else command,
-        args=tuple(_absolute_path(_expanded(arg, environ), user_home, files=True) for arg in server.args),
+        args=tuple(_absolute_path(expanded(arg, environ), user_home, files=True) for arg in server.args),
         env=inherited | directories | env,
         given_env=env,
         directory=workspace.directory if workspace else None,
-        url=_expanded(server.url or "", environ),
+        url=expanded(server.url or "", environ),
         headers=headers,
         module=server.module or "",
     )
@@ -85,8 +88,7 @@ def endpoint(server: McpServer, environ: Mapping[str, str], workspace: ServerWor
 
 def missing_variables(server: McpServer, environ: Mapping[str, str]) -> list[str]:
     """The variables of `server` without a value and without a default."""
-    texts = (server.command or "", server.url or "", *server.args, *server.env.values(), *server.headers.values())
-    matches = (match for text in texts for match in VARIABLE.finditer(text))
+    matches = (match for text in server.texts() for match in VARIABLE.finditer(text))
     return sorted({match["name"] for match in matches if match["default"] is None and not environ.get(match["name"])})
 
 
@@ -121,7 +123,8 @@ def _with_product_programs(path: str) -> str:
     return os.pathsep.join((path, str(Path(sys.executable).parent)))
 
 
-def _expanded(text: str, environ: Mapping[str, str]) -> str:
+def expanded(text: str, environ: Mapping[str, str]) -> str:
+    """The text with its placeholders replaced."""
     return VARIABLE.sub(lambda match: environ.get(match["name"]) or match["default"] or "", text)
 
 

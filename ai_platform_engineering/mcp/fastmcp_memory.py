@@ -26,7 +26,7 @@ from mcp.types import InitializeRequest, InitializeResult, Tool, ToolListChanged
 from pydantic import ValidationError
 
 from ai_platform_engineering.compat.mcp import request_context
-from ai_platform_engineering.mcp.connection import CallTimedOut, ConnectionEnded, ConnectionState, McpCall, meta_of
+from ai_platform_engineering.mcp.connection import CallTimedOut, ConnectionEnded, ConnectionState, McpCall
 from ai_platform_engineering.mcp.errors import ResultLost
 from ai_platform_engineering.mcp.expansion import Endpoint
 from ai_platform_engineering.mcp.results import ToolAnswer, text_answer, tool_answer
@@ -95,7 +95,7 @@ class FastMcpConnection:
     async def _answer(self, call: McpCall) -> ToolAnswer:
         name = call.tool
         try:
-            with request_context(self._session, next(self._request_ids), meta_of(call.meta)):
+            with request_context(self._session, next(self._request_ids)):
                 result = await self._server.call_tool(name, call.arguments)
         except WrongArguments as error:
             return text_answer(_wrong_arguments(name, error), failed=True)

@@ -18,14 +18,15 @@ from ai_platform_engineering.mcp.backend_errors import is_empty
 from ai_platform_engineering.mcp.confinement import isolation_gap
 from ai_platform_engineering.mcp.connection import McpCall
 from ai_platform_engineering.mcp.names import GRAPH_TOOLS, model_names, unique_name
+from ai_platform_engineering.mcp.on_behalf_of import Requester
 from ai_platform_engineering.mcp.sessions import SessionOwner
 from ai_platform_engineering.mcp.tools import McpTool, ToolNames, allowed, build_tool, unknown_names
 from ai_platform_engineering.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-CallMeta = Callable[[], Mapping[str, Any]]
-"""Returns the MCP `_meta` of a call. It is called once per call, in the caller's context."""
+RequesterSource = Callable[[], Requester]
+"""Returns on whose behalf a tool is called. It is called once per call, in the caller's context."""
 
 MAX_TOOLS: Final = 128 - len(GRAPH_TOOLS)
 """The maximum number of server tools of an agent. Providers refuse a request with more than 128 tools."""
@@ -45,11 +46,11 @@ class McpServers:
         self,
         settings: Settings,
         *,
-        call_meta: CallMeta | None = None,
+        requester: RequesterSource = Requester,
         factory_arguments: Mapping[str | None, object] = MappingProxyType({}),
     ) -> None:
         self._settings = settings
-        self._call_meta = call_meta
+        self._requester = requester
         self._factory_arguments = factory_arguments
         self._owners: dict[str, list[SessionOwner]] = {}
         self._tools: dict[str, list[McpTool]] = {}
@@ -188,10 +189,10 @@ class McpServers:
         return built
 
     async def _call(self, owner: SessionOwner, tool: str, arguments: dict[str, Any]) -> str:
-        meta = self._call_meta() if self._call_meta else {}
-        text = await owner.call(McpCall(tool, arguments, meta))
+        headers = await owner.user_headers(tool, self._requester)
+        text = await owner.call(McpCall(tool, arguments, headers))
         check = owner.server.confirm_empty.get(tool)
         if check is not None and is_empty(text):
             same = {name: arguments[name] for name in check.same if name in arguments}
-            await owner.call(McpCall(check.tool, {**check.arguments, **same}, meta))
+            await owner.call(McpCall(check.tool, {**check.arguments, **same}, headers))
         return text

@@ -11,9 +11,10 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +43,7 @@ from ai_platform_engineering.mcp.errors import (
 from ai_platform_engineering.mcp.expansion import Endpoint, endpoint
 from ai_platform_engineering.mcp.launchers import Launch, is_launcher, launches
 from ai_platform_engineering.mcp.local_files import protected_paths, refusal
+from ai_platform_engineering.mcp.on_behalf_of import NoUserTokenError, Requester, UserHeaders, user_headers
 from ai_platform_engineering.mcp.packages import located
 from ai_platform_engineering.mcp.results import ToolAnswer
 from ai_platform_engineering.mcp.workspace import ServerWorkspace, home_of, workspace
@@ -91,6 +93,11 @@ class SessionOwner:
         self._directories: ServerWorkspace | None = None
         self._protected = protected_paths(settings.data_dir)
 
+    @cached_property
+    def _users(self) -> UserHeaders | None:
+        """The headers of calls on behalf of a user; None if the manifest asks for none."""
+        return user_headers(self.server, self._settings)
+
     @property
     def problem(self) -> str | None:
         """Why the server cannot be used now, as a sentence; None if it can."""
@@ -132,6 +139,16 @@ class SessionOwner:
         if answer.failed:
             raise ToolFailed(answer.text, answer.reason)
         return answer.text
+
+    async def user_headers(self, tool: str, requester: Callable[[], Requester]) -> Mapping[str, str]:
+        """The headers of a call on behalf of the user. Raises `McpUnavailable` if it cannot be made so."""
+        try:
+            users = self._users
+            return {} if users is None else await users.of(requester())
+        except NotStartable:
+            return {}  # the call is not sent either
+        except NoUserTokenError as error:
+            raise McpUnavailable(f"{self._name} cannot be used here. {tool} was not run: {error}.") from None
 
     def _refusal(self, call: McpCall) -> str | None:
         """Why the call must not be sent. Only a child process can read files of this machine."""
@@ -186,7 +203,7 @@ class SessionOwner:
             try:
                 async with AsyncExitStack() as stack:
                     server = located(self.agent, self.server, self._settings)
-                    target = endpoint(server, self._settings.environ, self._workspace(stack))
+                    target = self._target(server, stack)
                     options = launches(target.command, target.args, downloads=self._settings.mcp_allow_downloads)
                     launch = options[launch_number]
                     other_launches = launch_number + 1 < len(options)
@@ -218,6 +235,10 @@ class SessionOwner:
                 return
             await self._sleep(delay)
         self.start_attempted.set()
+
+    def _target(self, server: McpServer, stack: AsyncExitStack) -> Endpoint:
+        target = endpoint(server, self._settings.environ, self._workspace(stack))
+        return target if self._users is None else replace(target, auth=self._users.session_auth)
 
     def _workspace(self, stack: AsyncExitStack) -> ServerWorkspace | None:
         """The directories of a child process. They are removed after the process has stopped."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, NoReturn
 
 import anyio
@@ -39,6 +40,7 @@ from ai_platform_engineering.mcp.errors import (
     ServerFailure,
 )
 from ai_platform_engineering.mcp.expansion import Endpoint
+from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.connections import CLIENT_LIMITS, reason_of
 from ai_platform_engineering.utils.outbound.policy import OPERATOR
 from ai_platform_engineering.utils.outbound.transport import CheckedTransport
@@ -115,7 +117,7 @@ class HttpChannel:
     async def _request(self, request: JSONRPCRequest, call: InFlightCall | None) -> None:
         try:
             with anyio.CancelScope() as self._requests[request.id]:
-                await self._post_request(request)
+                await self._post_request(request, call.headers if call is not None else {})
         except (NotSent, *_NOT_SENT) as error:
             if call is not None:
                 call.at_server = False
@@ -129,9 +131,9 @@ class HttpChannel:
         finally:
             self._requests.pop(request.id, None)
 
-    async def _post_request(self, request: JSONRPCRequest) -> None:
-        async with self._post(JSONRPCMessage(request)) as response:
-            await self._check(response)
+    async def _post_request(self, request: JSONRPCRequest, users_headers: Mapping[str, str]) -> None:
+        async with self._post(JSONRPCMessage(request), users_headers) as response:
+            await self._check(response, of_user=bool(users_headers))
             if request.method == "initialize":
                 self._session_id = response.headers.get(_SESSION_ID)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -147,14 +149,17 @@ class HttpChannel:
         for _ in range(_RESUME_ATTEMPTS):
             if position.answered or not position.last_event_id:
                 break
-            await self._resume(position)
+            await self._resume(position, users_headers)
         if not position.answered:
             raise ResultLost(_NO_ANSWER)
 
-    async def _resume(self, position: _StreamPosition) -> None:
+    async def _resume(self, position: _StreamPosition, users_headers: Mapping[str, str]) -> None:
         """Resume the interrupted stream of a request, if the server is reachable and stores its events."""
         await anyio.sleep(position.delay)
-        headers = self._headers() | {"accept": "text/event-stream", "last-event-id": position.last_event_id}
+        headers = self._headers(users_headers) | {
+            "accept": "text/event-stream",
+            "last-event-id": position.last_event_id,
+        }
         try:
             async with self._client.stream("GET", self._url, headers=headers) as response:
                 if not response.is_success:
@@ -226,9 +231,11 @@ class HttpChannel:
         deliver(self._inbox, SessionMessage(message))
 
     @asynccontextmanager
-    async def _post(self, message: JSONRPCMessage) -> AsyncIterator[httpx.Response]:
+    async def _post(
+        self, message: JSONRPCMessage, users_headers: Mapping[str, str] = MappingProxyType({})
+    ) -> AsyncIterator[httpx.Response]:
         content = message.model_dump_json(by_alias=True, exclude_none=True)
-        headers = self._headers() | {"accept": "application/json, text/event-stream"}
+        headers = self._headers(users_headers) | {"accept": "application/json, text/event-stream"}
         headers["content-type"] = "application/json"
         request = self._client.build_request("POST", self._url, content=content, headers=headers)
         response = await self._client.send(request, stream=True)
@@ -242,7 +249,7 @@ class HttpChannel:
         finally:
             await response.aclose()
 
-    async def _check(self, response: httpx.Response) -> None:
+    async def _check(self, response: httpx.Response, *, of_user: bool = False) -> None:
         """Raise an error unless the server accepted the message."""
         status = response.status_code
         if response.is_success:
@@ -257,7 +264,7 @@ class HttpChannel:
         answer = f"HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
         match status:
             case 401 | 403:
-                raise CredentialsRefused(answer)
+                raise CredentialsRefused(answer, of_user=of_user)
             case _ if response.is_redirect:
                 raise RequestRefused(f"answered with a redirect ({answer}); put the final address into the manifest")
             case _ if response.is_client_error:
@@ -269,6 +276,8 @@ class HttpChannel:
         raise NotSent(self._end("no longer knows this session"))
 
     def _unreachable(self, error: Exception) -> str:
+        if isinstance(error, AccessTokenError):
+            return self._end(f"could not be contacted. {error}".rstrip("."))
         return self._end(f"could not be reached at {_host(self._url)} ({reason_of(error)})")
 
     def _end(self, reason: str) -> str:
@@ -276,8 +285,8 @@ class HttpChannel:
         self._state.end(reason, grace=_END_GRACE)
         return reason
 
-    def _headers(self) -> dict[str, str]:
-        headers: dict[str, str] = {}
+    def _headers(self, users_headers: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+        headers = dict(users_headers)
         if self._session_id is not None:
             headers[_SESSION_ID] = self._session_id
         if self._protocol_version is not None:
@@ -292,7 +301,7 @@ async def http_streams(endpoint: Endpoint, state: ConnectionState) -> AsyncItera
     inbox, inbox_reader = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     outbox_writer, outbox = anyio.create_memory_object_stream[SessionMessage](0)
     try:
-        async with _client(endpoint.headers or {}) as client:
+        async with _client(endpoint) as client:
             async with anyio.create_task_group() as tasks:
                 channel = HttpChannel(client, tasks, url, inbox, state)
                 tasks.start_soon(channel.send_all, outbox)
@@ -306,10 +315,13 @@ async def http_streams(endpoint: Endpoint, state: ConnectionState) -> AsyncItera
             stream.close()
 
 
-def _client(headers: Mapping[str, str]) -> httpx.AsyncClient:
+def _client(endpoint: Endpoint) -> httpx.AsyncClient:
     try:
         return httpx.AsyncClient(
-            headers=dict(headers), timeout=_TIMEOUT, transport=CheckedTransport(OPERATOR, limits=CLIENT_LIMITS)
+            headers=dict(endpoint.headers or {}),
+            auth=endpoint.auth,
+            timeout=_TIMEOUT,
+            transport=CheckedTransport(OPERATOR, limits=CLIENT_LIMITS),
         )
     except ValueError:
         raise NotStartable(

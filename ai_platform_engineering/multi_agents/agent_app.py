@@ -19,6 +19,7 @@ from ai_platform_engineering.audit.log import NO_AUDIT
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.agent_models import ModelFactory, model_for
 from ai_platform_engineering.graphs.local_agent import local_agent_graph
+from ai_platform_engineering.graphs.requester import current_requester
 from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.llm import is_offline_model
 from ai_platform_engineering.manifest import AgentManifest
@@ -50,7 +51,7 @@ class StandaloneAgent:
         manifests = known_manifests(settings)
         self.entry = standalone(name, manifests, settings, sandbox_is_on(settings, manifests))
         self.manifest: AgentManifest = manifests[self.entry.name]
-        self.mcp = McpServers(settings)
+        self.mcp = McpServers(settings, requester=current_requester)
         self.skills = SkillCatalog(settings)
         self._settings = settings
         self._models = models

@@ -1,4 +1,5 @@
-"""Access tokens for clients of the supervisor: OAuth2, the client credentials grant.
+"""Access tokens of OAuth2: of a client itself (client credentials), and for the users of a service behind it (token
+exchange, RFC 8693).
 
 A token is fetched when needed, and cached until shortly before it expires.
 """
@@ -6,12 +7,15 @@ A token is fetched when needed, and cached until shortly before it expires.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
+import ssl
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
 
 import httpx
 
@@ -28,6 +32,10 @@ _SECONDS: Final = 10.0
 _MARGIN_SECONDS: Final = 30.0
 _DEFAULT_LIFETIME: Final = 300.0
 """Seconds that a token is considered valid if the server sends no `expires_in`."""
+_MAX_EXCHANGED: Final = 1_000
+"""Users whose exchanged tokens are cached."""
+_TOKEN_EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"  # noqa: S105 - a name of RFC 8693
+_ACCESS_TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name of RFC 8693
 
 
 class AccessTokenError(ReadableError, httpx.ConnectError):
@@ -40,13 +48,31 @@ class AccessTokenRefusedError(AccessTokenError):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The token endpoint and the credentials of a client."""
+    """The token endpoint, the credentials of a client, and the token it wants. With a `subject_token`, that is a token
+    on behalf of its user."""
 
     url: str
     client_id: str
     client_secret: str = field(repr=False)
     scope: str | None = None
     audience: str | None = None
+    resource: str | None = None
+    subject_token: str | None = field(default=None, repr=False)
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The parameters of the request, without the client's credentials."""
+        if self.subject_token is None:
+            form = {"grant_type": "client_credentials"}
+        else:
+            form = {
+                "grant_type": _TOKEN_EXCHANGE,
+                "subject_token": self.subject_token,
+                "subject_token_type": _ACCESS_TOKEN_TYPE,
+                "requested_token_type": _ACCESS_TOKEN_TYPE,
+            }
+        wanted = {"scope": self.scope, "audience": self.audience, "resource": self.resource}
+        return form | {name: value for name, value in wanted.items() if value}
 
     @classmethod
     def of(cls, settings: Settings) -> Grant | None:
@@ -67,10 +93,42 @@ class Grant:
         return cls(url, client_id, secret.get_secret_value(), settings.a2a_oauth_scope, audience)
 
 
-class AccessTokens:
-    """The token of one client. Concurrent callers wait for the same fetch."""
+class TokenSource(Protocol):
+    async def token(self) -> str: ...
 
-    def __init__(self, grant: Grant, clock: Callable[[], float] = time.monotonic) -> None:
+    def forget(self, token: str) -> None:
+        """Drop a token that a server refused."""
+
+
+class TokenAuth(httpx.Auth):
+    """Authenticates requests that have no Authorization header. A refused token is replaced once."""
+
+    def __init__(self, tokens: TokenSource | None) -> None:
+        self._tokens = tokens
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        if self._tokens is None or "Authorization" in request.headers:
+            yield request
+            return
+        token = await self._tokens.token()
+        request.headers["Authorization"] = f"Bearer {token}"
+        response = yield request
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            self._tokens.forget(token)
+            if (other := await self._tokens.token()) != token:
+                request.headers["Authorization"] = f"Bearer {other}"
+                yield request
+
+    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        raise RuntimeError("tokens are fetched by asynchronous clients only")
+
+
+class AccessTokens:
+    """The token of one grant. Concurrent callers wait for the same fetch."""
+
+    def __init__(
+        self, grant: Grant, clock: Callable[[], float] = time.monotonic, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._grant = grant
         self._clock = clock
         self._token = ""
@@ -78,7 +136,7 @@ class AccessTokens:
         self._in_body = False
         self._fetching: asyncio.Task[str] | None = None
         # Created once: loading the certificates takes longer than the request, and blocks the event loop.
-        self._tls = httpx.create_ssl_context()
+        self._tls = tls or httpx.create_ssl_context()
 
     async def token(self) -> str:
         if self._token and self._clock() < self._valid_until:
@@ -116,7 +174,7 @@ class AccessTokens:
             ) from error
         if response.status_code != httpx.codes.OK:
             self._in_body = False
-            raise _refusal(response)
+            raise _refusal(response, self._grant)
         fields = fields_of(response)
         token = fields.get("access_token")
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
@@ -127,12 +185,32 @@ class AccessTokens:
 
     async def _request(self, http: httpx.AsyncClient) -> httpx.Response:
         grant = self._grant
-        form = {"grant_type": "client_credentials"}
-        form |= {name: value for name, value in (("scope", grant.scope), ("audience", grant.audience)) if value}
         if self._in_body:
             credentials = {"client_id": grant.client_id, "client_secret": grant.client_secret}
-            return await http.post(grant.url, data=form | credentials)
-        return await http.post(grant.url, data=form, auth=basic_auth(grant.client_id, grant.client_secret))
+            return await http.post(grant.url, data=grant.form | credentials)
+        return await http.post(grant.url, data=grant.form, auth=basic_auth(grant.client_id, grant.client_secret))
+
+
+class ExchangedTokens:
+    """Tokens of one service for its users, by the access tokens that the users have sent."""
+
+    def __init__(self, grant: Grant, clock: Callable[[], float] = time.monotonic) -> None:
+        self._grant = grant
+        self._clock = clock
+        self._tls = httpx.create_ssl_context()
+        self._by_subject: OrderedDict[bytes, AccessTokens] = OrderedDict()
+
+    async def token(self, subject_token: str) -> str:
+        """The service's token for the user of `subject_token`."""
+        key = hashlib.sha256(subject_token.encode()).digest()
+        tokens = self._by_subject.get(key)
+        if tokens is None:
+            grant = replace(self._grant, subject_token=subject_token)
+            tokens = self._by_subject[key] = AccessTokens(grant, self._clock, self._tls)
+            if len(self._by_subject) > _MAX_EXCHANGED:
+                self._by_subject.popitem(last=False)
+        self._by_subject.move_to_end(key)
+        return await tokens.token()
 
 
 class OwnBearer:
@@ -162,7 +240,7 @@ def usable_seconds(expires_in: object) -> float:
     return max(seconds - _MARGIN_SECONDS, seconds / 2)
 
 
-def _refusal(response: httpx.Response) -> AccessTokenError:
+def _refusal(response: httpx.Response, grant: Grant) -> AccessTokenError:
     code = error_code(response)
     why = code or f"HTTP {response.status_code}"
     if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or response.status_code in {
@@ -170,9 +248,14 @@ def _refusal(response: httpx.Response) -> AccessTokenError:
         httpx.codes.TOO_MANY_REQUESTS,
     }:
         return AccessTokenError(f"The OAuth2 server gives no access token at the moment ({why}).")
+    if grant.subject_token is None:
+        scope, target = "A2A_OAUTH_SCOPE", "A2A_OAUTH_AUDIENCE"
+    else:
+        scope = target = "'token_exchange' in the manifest, and that the client may exchange tokens"
     to_check = {
-        "invalid_scope": "A2A_OAUTH_SCOPE",
-        "invalid_target": "A2A_OAUTH_AUDIENCE",
+        "invalid_scope": scope,
+        "invalid_target": target,
+        **({"invalid_request": target, "invalid_grant": target} if grant.subject_token else {}),
         "": "A2A_OAUTH_GRANT_URL",
     }.get(code, "A2A_OAUTH_CLIENT_ID and A2A_OAUTH_CLIENT_SECRET")
     return AccessTokenRefusedError(f"The OAuth2 server refused an access token ({why}): check {to_check}.")

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Protocol
 
 import httpx
 
@@ -18,6 +17,8 @@ from ai_platform_engineering.utils.access_tokens import (
     AccessTokenRefusedError,
     AccessTokens,
     Grant,
+    TokenAuth,
+    TokenSource,
     usable_seconds,
 )
 from ai_platform_engineering.utils.oidc.login_file import Login, LoginFile
@@ -25,45 +26,34 @@ from ai_platform_engineering.utils.oidc.provider import ProviderError, fetch_met
 from ai_platform_engineering.utils.oidc.token_endpoint import Client, GrantError, Tokens, request_tokens
 
 
-class TokenSource(Protocol):
-    async def token(self) -> str: ...
-
-    def forget(self, token: str) -> None:
-        """Drop a token that a server refused."""
-
-
-class SupervisorAuth(httpx.Auth):
-    """Authenticates at the supervisor with an access token, a key, the login at `url`, or not at all.
-
-    A refused token is replaced once.
-    """
+class SupervisorAuth(TokenAuth):
+    """Authenticates at the supervisor with an access token, a key, the login at `url`, or not at all."""
 
     def __init__(self, settings: Settings, url: str | None = None) -> None:
-        grant = Grant.of(settings)
-        key = settings.supervisor_key or settings.a2a_auth_shared_key
-        self._key = key.get_secret_value() if key else None
-        self._tokens: TokenSource | None = AccessTokens(grant) if grant else None
-        if self._tokens is None and self._key is None and url is not None:
-            logins = LoginFile(settings.logins_file)
-            login = logins.find(url)
-            self._tokens = LoginTokens(logins, login) if login is not None else None
+        super().__init__(_tokens(settings, url))
 
-    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        if self._tokens is None:
-            if self._key is not None:
-                request.headers["Authorization"] = f"Bearer {self._key}"
-            yield request
-            return
-        token = await self._tokens.token()
-        request.headers["Authorization"] = f"Bearer {token}"
-        response = yield request
-        if response.status_code == httpx.codes.UNAUTHORIZED:
-            self._tokens.forget(token)
-            request.headers["Authorization"] = f"Bearer {await self._tokens.token()}"
-            yield request
 
-    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        raise RuntimeError("the supervisor client is asynchronous only")
+def _tokens(settings: Settings, url: str | None) -> TokenSource | None:
+    if (grant := Grant.of(settings)) is not None:
+        return AccessTokens(grant)
+    if (key := settings.supervisor_key or settings.a2a_auth_shared_key) is not None:
+        return _Key(key.get_secret_value())
+    if url is None:
+        return None
+    logins = LoginFile(settings.logins_file)
+    login = logins.find(url)
+    return LoginTokens(logins, login) if login is not None else None
+
+
+class _Key:
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    async def token(self) -> str:
+        return self._key
+
+    def forget(self, token: str) -> None:
+        """A key has no successor."""
 
 
 class LoginTokens:

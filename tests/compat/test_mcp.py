@@ -26,13 +26,11 @@ from mcp.types import (
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCRequest,
-    RequestParams,
     TextContent,
     Tool,
 )
 
 CHANGED = f"mcp {version('mcp')} changed a part that compat/mcp.py uses"
-META = RequestParams.Meta.model_validate({"user": "alex"})
 RELIED_ON = f"mcp {version('mcp')} changed a property of ClientSession that mcp/connection.py relies on"
 
 try:
@@ -47,12 +45,12 @@ def test_the_request_of_a_server_is_in_a_context_variable() -> None:
     assert isinstance(request_ctx, ContextVar), f"{CHANGED}: request_ctx is not a context variable."
     session = cast(ServerSession, SimpleNamespace())
     server: Server[Any, Any] = Server("s")
-    with request_context(session, 7, META):
+    with request_context(session, 7):
         try:
             request = server.request_context
         except LookupError:
             pytest.fail(f"{CHANGED}: Server.request_context does not read request_ctx.")
-        assert (request.session, request.request_id, request.meta) == (session, 7, META), (
+        assert (request.session, request.request_id) == (session, 7), (
             f"{CHANGED}: the request in request_ctx is not the one that was set."
         )
     with pytest.raises(LookupError):
@@ -63,17 +61,15 @@ async def test_fastmcp_reads_the_request_from_the_context_variable() -> None:
     fastmcp = pytest.importorskip("fastmcp")
     server = fastmcp.FastMCP("s")
 
-    async def who(context: Any) -> str:
+    async def number(context: Any) -> str:
         request = context.request_context
-        return "nothing" if request is None else str(request.meta.user)
+        return "nothing" if request is None else str(request.request_id)
 
-    who.__annotations__["context"] = fastmcp.Context
-    server.tool(who)
-    with request_context(
-        cast(ServerSession, SimpleNamespace()), 7, RequestParams.Meta.model_validate({"user": "alex"})
-    ):
-        result = await server.call_tool("who", {})
-    assert result.content[0].text == "alex", (
+    number.__annotations__["context"] = fastmcp.Context
+    server.tool(number)
+    with request_context(cast(ServerSession, SimpleNamespace()), 7):
+        result = await server.call_tool("number", {})
+    assert result.content[0].text == "7", (
         f"fastmcp {version('fastmcp')} does not read mcp's request_ctx, which compat/mcp.py sets."
     )
 

@@ -18,6 +18,7 @@ from mcp.types import RequestId
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.mcp.connection import InFlightCall
+from ai_platform_engineering.mcp.on_behalf_of import Requester
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.mcp.support import HttpServer
 
@@ -46,8 +47,10 @@ async def mcp_servers(settings: Callable[..., Settings]) -> AsyncIterator[Callab
     """Starts servers for one agent named "demo" and closes them after the test."""
     opened: list[McpServers] = []
 
-    async def start(*servers: McpServer, deadline: float = 30, call_meta: Any = None, **variables: str) -> McpServers:
-        started = McpServers(settings(**variables), call_meta=call_meta)
+    async def start(
+        *servers: McpServer, deadline: float = 30, requester: Any = Requester, **variables: str
+    ) -> McpServers:
+        started = McpServers(settings(**variables), requester=requester)
         opened.append(started)
         await started.start({"demo": servers}, deadline=deadline)
         return started

@@ -52,12 +52,10 @@ def server(settings: Settings) -> FastMCP[Any]:
 
     @depot.tool
     async def caller(ctx: Context) -> str:
-        """What a tool can see of its caller and its server."""
+        """What a tool can do with its client, and see of its server."""
         await ctx.info("a caller asked")
         await ctx.report_progress(1, 2)
-        meta = ctx.request_context.meta if ctx.request_context else None
-        user = (meta.model_extra or {}).get("user") if meta else None
-        return f"user={user} open={ctx.lifespan_context['open']}"
+        return f"open={ctx.lifespan_context['open']}"
 
     @depot.tool
     async def ask(ctx: Context) -> str:

@@ -9,18 +9,22 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
+from ai_platform_engineering.knowledge_bases.rag.caller_visibility import CallerVisibility
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
 from ai_platform_engineering.knowledge_bases.rag.server import make_server
 from ai_platform_engineering.mcp.protocol import http_app
+from ai_platform_engineering.policy.loading import load_policy
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware
 from ai_platform_engineering.utils.a2a_common.server.browser_checks import host_middleware, origin_middleware
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.keys import required_key
 from ai_platform_engineering.utils.rest.asgi import BodyLimit, request_limit
 
 MCP_PATH: Final = "/mcp"
@@ -32,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 def create_rag_app(settings: Settings) -> Starlette:
     knowledge_base = KnowledgeBase(settings)
+    visibility = Middleware(CallerVisibility, policy=load_policy(settings), key=required_key(settings))
     # Stateless, so that any number of servers can share one address. No tool sends notifications.
     mcp = http_app(make_server(knowledge_base), MCP_PATH, stateless=True, json_response=True)
 
@@ -65,7 +70,12 @@ def create_rag_app(settings: Settings) -> Starlette:
             Mount("/", BodyLimit(mcp, request_limit(settings))),
         ],
         lifespan=lifespan,
-        middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, "behind")],
+        middleware=[
+            *host_middleware(settings),
+            *origin_middleware(settings),
+            *auth_middleware(settings, "behind"),
+            visibility,
+        ],
     )
 
 

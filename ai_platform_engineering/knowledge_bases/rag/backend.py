@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from ai_platform_engineering.knowledge_bases.rag.chunked_text import Chunker, chunk_in_thread
-from ai_platform_engineering.knowledge_bases.rag.documents import Document, document_id
+from ai_platform_engineering.knowledge_bases.rag.documents import Datasource, Document, document_id
 from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source
@@ -36,6 +36,7 @@ from ai_platform_engineering.knowledge_bases.rag.source import DocumentSource, U
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStore, Scope
 from ai_platform_engineering.knowledge_bases.rag.views import UploadState
+from ai_platform_engineering.knowledge_bases.rag.visibility import hides_datasources, is_visible
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 from ai_platform_engineering.knowledge_bases.rag.web.urls import page_url
 from ai_platform_engineering.settings import Settings
@@ -65,17 +66,22 @@ class Backend:
     def search(self, query: str, limit: int, scope: Scope) -> SearchResults:
         if scope.datasource is not None:
             self._require_datasource(scope.datasource)
+        if hides_datasources():
+            scope = replace(scope, visible=tuple(datasource.name for datasource in self.datasources()))
         if scope.document_id is not None:
             scope = replace(scope, document_id=self.document(scope.document_id).document_id)
         found = search(self.store, self.embedder, query, limit, scope, self.rerank)
         notes = (found.note, self.note, None if found.results else NOTHING_FOUND)
         return found.model_copy(update={"note": " ".join(filter(None, notes)) or None})
 
+    def datasources(self) -> list[Datasource]:
+        return [datasource for datasource in self.store.datasources() if is_visible(datasource.name)]
+
     def document(self, wanted: str) -> Document:
         """By the id of the document or of one of its chunks."""
         found = self.store.document(wanted) or self.store.document(without_chunk(wanted))
-        if found is None:
-            known = [each for datasource in self.store.datasources() for each in self.store.versions(datasource.name)]
+        if found is None or not is_visible(found.datasource):
+            known = [each for datasource in self.datasources() for each in self.store.versions(datasource.name)]
             raise UnknownDocumentError(wanted, nearest_ids(wanted, known))
         return found
 
@@ -137,6 +143,6 @@ class Backend:
         await asyncio.to_thread(self.store.close)
 
     def _require_datasource(self, name: str) -> None:
-        known = [datasource.name for datasource in self.store.datasources()]
+        known = [datasource.name for datasource in self.datasources()]
         if name not in known:
             raise UnknownDatasourceError(name, known)

@@ -70,7 +70,7 @@ class KnowledgeBase:
 
     async def datasources(self) -> list[Datasource]:
         backend = await self._ready()
-        return await asyncio.to_thread(backend.store.datasources)
+        return await asyncio.to_thread(backend.datasources)
 
     async def fetch_url(self, url: str) -> WebPageView:
         """Read a web page now, without storing it."""
@@ -129,6 +129,8 @@ class KnowledgeBase:
             self._product_docs.cancel()
             await asyncio.wait({self._product_docs})
             self._product_docs = None
+            # A task that is canceled before its first step does not do so itself.
+            self._product_docs_searchable.set()
         opening, self._opening = self._opening, None
         if opening is not None:
             with suppress(ReadableError):

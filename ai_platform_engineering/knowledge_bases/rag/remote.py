@@ -55,7 +55,7 @@ class RemoteKnowledgeBase:
 
     async def _call(self, tool: str, arguments: dict[str, Any], view: type[View]) -> View:
         try:
-            answer = await self._send(McpCall(tool, arguments, {}))
+            answer = await self._send(McpCall(tool, arguments))
         except TimeoutError as error:
             raise self._error(f"did not answer within {self._timeout:g} seconds") from error
         except (ExceptionGroup, McpError, ServerFailure) as error:

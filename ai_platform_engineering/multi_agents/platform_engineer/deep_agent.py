@@ -29,6 +29,7 @@ from ai_platform_engineering.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.graphs.approval_policy import CallAllowed
 from ai_platform_engineering.graphs.local_agent import LocalAgent, local_agent_graph
 from ai_platform_engineering.graphs.remote_agent import RemoteAgent
+from ai_platform_engineering.graphs.requester import current_requester
 from ai_platform_engineering.graphs.skills import skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.graphs.untrusted import UntrustedRules
@@ -140,7 +141,9 @@ class PlatformEngineerDeepAgent:
         self.knowledge = KnowledgeBase(settings)
         self.policy = load_policy(settings)
         self.skills = SkillCatalog(settings, policy=self.policy)
-        self.mcp = McpServers(settings, factory_arguments={KNOWLEDGE_SERVER: self.knowledge})
+        self.mcp = McpServers(
+            settings, requester=current_requester, factory_arguments={KNOWLEDGE_SERVER: self.knowledge}
+        )
         self.bearer = OwnBearer(settings)
         self._models = models
         self._checkpointer: BaseCheckpointSaver[Any] | None = None
@@ -290,7 +293,13 @@ class PlatformEngineerDeepAgent:
     def _remote(self, entry: AgentEntry) -> RemoteAgent:
         connection = self._connections.get(entry.name)
         if connection is None:
-            connection = A2ARemoteAgentConnectTool(entry.name, entry.address or "", self.settings, self.bearer)
+            connection = A2ARemoteAgentConnectTool(
+                entry.name,
+                entry.address or "",
+                self.settings,
+                self.bearer,
+                needs_user_token=entry.manifest is not None and entry.manifest.exchanges_tokens,
+            )
             self._connections[entry.name] = connection
         names = entry.manifest.skills if entry.manifest else ()
         return RemoteAgent(connection, SkillOffers(self.skills, self.settings, entry.name, names) if names else None)

@@ -20,7 +20,8 @@ from pydantic import BaseModel
 
 from ai_platform_engineering.knowledge_bases.rag.documents import datasource_of
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import DATASOURCE
-from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.knowledge_bases.rag.visibility import AUDIENCE, seen_by
+from ai_platform_engineering.manifest import McpServer, OnBehalfOf, SignedHeader
 from ai_platform_engineering.policy.decisions import NO_POLICY, PrincipalPolicy
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.keys import opening_key
@@ -82,7 +83,8 @@ class _CapCounterMixin(BaseTool):
         policy: PrincipalPolicy = getattr(runtime.context, "policy", None) or NO_POLICY
         _check_visible(policy, arguments)
         try:
-            result = await self.wrapped.ainvoke(self._adjusted(arguments), runtime.config)
+            with seen_by(policy):
+                result = await self.wrapped.ainvoke(self._adjusted(arguments), runtime.config)
         except ToolException as error:
             # An error text also goes to the model, and its length is up to the server.
             raise ToolException(truncated(str(error), self.max_chars)) from error
@@ -152,7 +154,12 @@ def _knowledge_server(settings: Settings) -> McpServer:
         return McpServer(name="rag", transport="memory", module=KNOWLEDGE_SERVER, **_EFFECTS)
     key = opening_key(settings)
     headers = {"Authorization": f"Bearer ${{{key.setting}}}"} if key else {}
-    return McpServer(name="rag", transport="http", url=settings.rag_server_url, headers=headers, **_EFFECTS)
+    user = None
+    if key is not None:
+        user = OnBehalfOf(signed_header=SignedHeader(key=f"${{{key.setting}}}", audience=AUDIENCE, derived=True))
+    return McpServer(
+        name="rag", transport="http", url=settings.rag_server_url, headers=headers, on_behalf_of=user, **_EFFECTS
+    )
 
 
 def _limit_tool(tool: BaseTool, settings: Settings) -> _CapCounterMixin:

@@ -55,7 +55,7 @@ from ai_platform_engineering.utils.a2a_common.delegation import (
     Delegations,
 )
 from ai_platform_engineering.utils.a2a_common.protocol import can_resume, is_sandbox
-from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.a2a_common.request_context import USER_TOKEN_HEADER, RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of, usage_in
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.connections import CLIENT_LIMITS, reason_of
@@ -121,10 +121,22 @@ class RemoteThread:
 
 
 class A2ARemoteAgentConnectTool:
-    """The client of one remote agent. Card and HTTP client are cached until a call fails."""
+    """The client of one remote agent. Card and HTTP client are cached until a call fails.
 
-    def __init__(self, name: str, address: str, settings: Settings, bearer: OwnBearer | None = None) -> None:
+    With `needs_user_token`, the agent gets the access token of the user with each delegation.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        settings: Settings,
+        bearer: OwnBearer | None = None,
+        *,
+        needs_user_token: bool = False,
+    ) -> None:
         self.name = name
+        self._needs_user_token = needs_user_token
         self._address = address
         self._connect_timeout = settings.agent_connect_timeout
         self._reconnect_seconds = settings.agent_reconnect_seconds
@@ -373,7 +385,10 @@ class A2ARemoteAgentConnectTool:
             token = await self._bearer.token(self.name, context.auth_token if context else None)
         except AccessTokenError as error:
             raise RemoteAgentError(f"The {self.name} agent cannot be asked: {error}") from error
-        return {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if self._needs_user_token and context and context.auth_token and context.caller.verified_by == "token":
+            headers[USER_TOKEN_HEADER] = context.auth_token
+        return headers
 
     def _unreachable(self, reason: str, *, is_temporary: bool = False) -> RemoteAgentError:
         return RemoteAgentError(

@@ -151,6 +151,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
 
 
+USER_TOKEN_HEADER: Final = "X-Platform-Engineer-User-Token"  # noqa: S105 - the name of a header
+"""With a delegation, the user's access token, for an agent whose servers take one. It is not stored."""
+
 TO_CONVERSATION: Final = "to_conversation"
 """Metadata key of a message that names its conversation, but not the task whose form is open."""
 

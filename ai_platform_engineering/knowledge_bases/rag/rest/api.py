@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Final, get_args
 
@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from ai_platform_engineering.identity.access import sees_everything
 from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.installation import product_version
-from ai_platform_engineering.knowledge_bases.rag.documents import datasource_of
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError
 from ai_platform_engineering.knowledge_bases.rag.jobs import (
@@ -39,7 +38,6 @@ from ai_platform_engineering.knowledge_bases.rag.readers.reading import MediaTyp
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, UploadResult
-from ai_platform_engineering.policy.decisions import Policy, PrincipalPolicy
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.rest.asgi import BodyLimit, BodySize, request_limit
 from ai_platform_engineering.utils.rest.page import api_page
@@ -75,8 +73,8 @@ STATUSES: Final[Statuses] = {
 }
 
 
-def create_rest(knowledge_base: KnowledgeBase, policy: Policy) -> FastAPI:
-    """The app to mount at /rag. `policy` says which datasources a caller sees."""
+def create_rest(knowledge_base: KnowledgeBase) -> FastAPI:
+    """The app to mount at /rag."""
     app = FastAPI(
         title="Knowledge base",
         description=_DESCRIPTION,
@@ -86,7 +84,6 @@ def create_rest(knowledge_base: KnowledgeBase, policy: Policy) -> FastAPI:
         openapi_url="/openapi.json",
     )
     app.state.knowledge_base = knowledge_base
-    app.state.policy = policy
     settings = knowledge_base.settings
     # The body of a PUT is a document, which may be as large as a web page.
     documents = {"PUT": BodySize(settings.fetch_url_max_bytes, "FETCH_URL_MAX_BYTES")}
@@ -107,18 +104,12 @@ def _knowledge_base(request: Request) -> KnowledgeBase:
     return found
 
 
-def _sees(request: Request) -> Callable[[str], bool]:
-    policy: PrincipalPolicy = request.app.state.policy.of(caller_in(request.scope.get("state")))
-    return lambda datasource: policy.sees("knowledge", datasource)
-
-
 def _check_may_change(request: Request) -> None:
     if not sees_everything(caller_in(request.scope.get("state"))):
         raise NotAdminError
 
 
 Base = Annotated[KnowledgeBase, Depends(_knowledge_base)]
-Sees = Annotated[Callable[[str], bool], Depends(_sees)]
 MAY_CHANGE: Final = [Depends(_check_may_change)]
 DatasourceName = Annotated[str, Path(pattern=DATASOURCE_NAME, description="Letters, digits, dots, dashes, underscores")]
 DocumentPath = Annotated[
@@ -142,17 +133,14 @@ router = APIRouter(prefix="/v1")
 
 
 @router.post("/search", summary="Search", responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE))
-async def search(body: SearchRequest, base: Base, sees: Sees) -> SearchResults:
+async def search(body: SearchRequest, base: Base) -> SearchResults:
     """The best matches by keywords and by meaning. `note` says when nothing was found."""
-    if body.datasource is not None and not sees(body.datasource):
-        raise UnknownDatasourceError(body.datasource, ())
-    found = await base.search(body.query, body.limit, body.filters, body.datasource)
-    return found.model_copy(update={"results": [result for result in found.results if sees(result.datasource)]})
+    return await base.search(body.query, body.limit, body.filters, body.datasource)
 
 
 @router.get("/datasources", summary="List datasources", responses=responses(HTTPStatus.SERVICE_UNAVAILABLE))
-async def list_datasources(base: Base, sees: Sees) -> DatasourcesView:
-    return DatasourcesView.of([found for found in await base.datasources() if sees(found.name)])
+async def list_datasources(base: Base) -> DatasourcesView:
+    return DatasourcesView.of(await base.datasources())
 
 
 @router.delete(
@@ -172,10 +160,8 @@ async def remove_datasource(name: str, base: Base) -> None:
     summary="Read a document",
     responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
 )
-async def read_document(document_id: str, base: Base, sees: Sees) -> DocumentView:
+async def read_document(document_id: str, base: Base) -> DocumentView:
     """The whole document as Markdown."""
-    if not sees(datasource_of(document_id)):
-        raise UnknownDocumentError(document_id, ())
     return DocumentView.of(await base.fetch_document(document_id))
 
 

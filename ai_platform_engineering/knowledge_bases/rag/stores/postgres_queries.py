@@ -18,6 +18,7 @@ _CONDITIONS: Final[Mapping[str, LiteralString]] = {
     "document_id": "document.id = %(document_id)s",
     "path_prefix": "starts_with(document.path, %(path_prefix)s)",
     "updated_after": "document.updated > %(updated_after)s",
+    "visible": "document.datasource = ANY(%(visible)s)",
 }
 _SCOPED_CHUNKS: Final[LiteralString] = """
 AND {chunk} IN (
@@ -101,6 +102,7 @@ def scope_values(scope: Scope) -> dict[str, Any]:
         "document_id": scope.document_id,
         "path_prefix": scope.path_prefix,
         "updated_after": in_utc(scope.updated_after),
+        "visible": None if scope.visible is None else [*scope.visible],
     }
 
 

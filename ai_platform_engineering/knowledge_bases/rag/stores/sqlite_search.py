@@ -7,6 +7,7 @@ chunks of real text, the first fifty results were the same, in a third of the ti
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
@@ -71,6 +72,9 @@ def documents_of(scope: Scope) -> tuple[str, list[Any]]:
     if scope.updated_after is not None:
         conditions.append("updated_us > ?")
         values.append(to_microseconds(scope.updated_after))
+    if scope.visible is not None:
+        conditions.append("datasource IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(scope.visible))
     if not conditions:
         return "", []
     # Only the conditions above are joined here. Values are bound.

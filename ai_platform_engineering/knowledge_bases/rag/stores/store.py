@@ -34,6 +34,8 @@ class Scope:
     document_id: str | None = None
     path_prefix: str | None = None
     updated_after: datetime | None = None
+    visible: tuple[str, ...] | None = None
+    """The datasources that the caller may see."""
 
 
 @dataclass(frozen=True, slots=True)

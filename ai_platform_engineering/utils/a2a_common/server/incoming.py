@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToJson
 
 from ai_platform_engineering.budgets.decisions import Allowance
 from ai_platform_engineering.forms.replies import FormReply
-from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal, caller_in
 from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
@@ -20,8 +20,10 @@ from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
 from ai_platform_engineering.utils.a2a_common.delegation import ALLOWANCE, APPROVAL, POLICY, PRINCIPAL, SKILLS, TAINT
 from ai_platform_engineering.utils.a2a_common.request_context import (
     MAX_INSTRUCTIONS_LENGTH,
+    USER_TOKEN_HEADER,
     RequestContext,
     bounded_user,
+    is_delegated,
     is_to_conversation,
     safe_trace_id,
 )
@@ -98,9 +100,21 @@ def _taint(stated: Any) -> Mapping[str, Any] | None:
 
 def bearer_token(context: ServerCallContext | None) -> str | None:
     """The bearer token of a call."""
-    headers = context.state.get("headers", {}) if context else {}
-    scheme, _, token = str(headers.get("authorization", "")).partition(" ")
+    scheme, _, token = _header(context, "Authorization").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def users_token(context: ServerCallContext, message: Message) -> str | None:
+    """The bearer token of the user who sends a message. A supervisor sends it beside its own credential."""
+    if is_delegated(message) and (sent := _header(context, USER_TOKEN_HEADER)):
+        return sent
+    is_key = is_delegated(message) and caller_in(context.state).verified_by != "token"
+    return None if is_key else bearer_token(context)
+
+
+def _header(context: ServerCallContext | None, name: str) -> str:
+    headers = context.state.get("headers", {}) if context else {}
+    return str(headers.get(name.lower(), ""))
 
 
 def _part_text(part: Part) -> str:

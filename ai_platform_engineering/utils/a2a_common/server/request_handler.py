@@ -58,7 +58,7 @@ from ai_platform_engineering.utils.a2a_common.protocol import (
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission, Sender, is_question_only
 from ai_platform_engineering.utils.a2a_common.server.followed_tasks import FollowedTasks
-from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token
+from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token, users_token
 from ai_platform_engineering.utils.a2a_common.server.push import PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.push_configs import PushConfigs
 from ai_platform_engineering.utils.a2a_common.server.repeated_messages import RepeatedMessages
@@ -319,7 +319,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
                 message.context_id,
                 StoredRequest(message, caller, snapshot.seq),
                 begins_task=named is None,
-                auth_token=bearer_token(context),
+                auth_token=users_token(context, message),
             )
         )
         return Accepted(snapshot, "first" if named is None else "later")
