@@ -31,7 +31,7 @@ class Clock:
 
 
 def sessions(key: str = KEY, *, secure: bool = False, clock: Clock | None = None) -> BrowserSessions:
-    return BrowserSessions(key, secure=secure, clock=clock or Clock())
+    return BrowserSessions(key, secure=secure, holders={KEY: KEY_HOLDER}, clock=clock or Clock())
 
 
 def read(reader: BrowserSessions, token: str) -> BrowserSession | None:
@@ -73,7 +73,7 @@ def test_a_session_ends_after_its_lifetime() -> None:
 
 def test_the_lifetime_can_be_set() -> None:
     clock = Clock()
-    here = BrowserSessions(KEY, secure=False, lifetime=60, clock=clock)
+    here = BrowserSessions(KEY, secure=False, holders={KEY: KEY_HOLDER}, lifetime=60, clock=clock)
     token = here.begin(KEY_HOLDER).token
     clock.now += 60
     assert read(here, token) is None

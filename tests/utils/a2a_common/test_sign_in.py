@@ -12,9 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSessions
 from ai_platform_engineering.utils.a2a_common.server.sign_in import SessionRoutes
 from ai_platform_engineering.utils.a2a_common.server.sign_in_attempts import FREE_ATTEMPTS
 from tests.oauth_issuer import issuing
@@ -121,6 +123,22 @@ async def test_another_process_with_the_same_key_accepts_the_session() -> None:
     async with browser(A2A_AUTH_SHARED_KEY="another-key-than-before") as rotated:
         rotated.http.cookies = one.http.cookies
         assert await session(rotated) == SIGNED_OUT
+
+
+async def test_a_session_ends_with_its_key_and_has_the_roles_of_it(tmp_path: Path) -> None:
+    secret = {"SESSION_SECRET": "a-secret-of-the-replicas", "DATA_DIR": str(tmp_path)}
+    keys, other = f"ops:admin:{KEY}", "ci:user:another-key-than-that"
+    async with browser(A2A_AUTH_KEYS=f"{keys},{other}", **secret) as served:
+        assert (await sign_in(served)).status_code == 200
+    for changed, is_signed_in in ((f"{keys},{other}", True), (other, False), (f"{other},ops:admin:{KEY}-2", False)):
+        async with browser(A2A_AUTH_KEYS=changed, **secret) as later:
+            later.http.cookies = served.http.cookies
+            assert (await session(later))["signed_in"] is is_signed_in, changed
+    demoted = BrowserSessions("secret", secure=False, holders={KEY: Principal.with_key("ops", "user")})
+    began = BrowserSessions("secret", secure=False, holders={KEY: Principal.with_key("ops", "admin")})
+    found = demoted.read({began.cookie: began.begin(Principal.with_key("ops", "admin")).token})
+    assert found is not None
+    assert not found.caller.is_admin
 
 
 async def test_the_cookie_is_secure_where_the_public_address_is() -> None:

@@ -81,7 +81,10 @@ def browser_sessions(settings: Settings) -> BrowserSessions | None:
     )
 
     return BrowserSessions(
-        session_secret(settings), secure=has_secure_url(settings), lifetime=settings.session_hours * 3600
+        session_secret(settings),
+        secure=has_secure_url(settings),
+        holders={key.value: key_holder(key) for key in supervisor_keys(settings)},
+        lifetime=settings.session_hours * 3600,
     )
 
 

@@ -1,7 +1,8 @@
 """Sessions of browsers: a signed cookie that scripts cannot read, and a token against request forgery (CSRF).
 
-The server stores nothing. Every replica accepts the cookie, also after a restart, until it expires or the secret
-changes. The cookie is a JSON web token (HS256); its key is derived from the secret and valid for this purpose only.
+The server stores nothing. Every replica accepts the cookie, also after a restart, until it expires, the secret changes,
+or the key with which it was begun is removed. The cookie is a JSON web token (HS256); its key is derived from the
+secret and valid for this purpose only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 import jwt
@@ -31,6 +33,7 @@ _KEY_FILE: Final = "session.key"
 _NAME: Final = "platform-engineer-session"
 _ALGORITHM: Final = "HS256"
 _ISSUER: Final = "platform-engineer"
+_FINGERPRINT_LENGTH: Final = 16
 _LEEWAY_SECONDS: Final = 30
 """By which the clocks of two replicas may differ."""
 
@@ -50,13 +53,17 @@ class BrowserSession:
 
 
 class BrowserSessions:
-    """Writes and reads the cookie. `secure`: browsers send it over TLS only."""
+    """Writes and reads the cookie. `secure`: browsers send it over TLS only.
+
+    `holders` are the principals of the keys with which sessions can begin, by the values of the keys.
+    """
 
     def __init__(
         self,
         key: str,
         *,
         secure: bool,
+        holders: Mapping[str, Principal] = MappingProxyType({}),
         lifetime: float = LIFETIME_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -66,12 +73,20 @@ class BrowserSessions:
         name = f"{_NAME}-{_derived(key, 'browser session: name').hex()[:8]}"
         self.cookie: Final = f"__Host-{name}" if secure else name
         self._secure = secure
+        fingerprint_key = _derived(key, "browser session: keys")
+        self._holders = {
+            hmac.digest(fingerprint_key, value.encode(), "sha256").hex()[:_FINGERPRINT_LENGTH]: holder
+            for value, holder in holders.items()
+        }
+        self._fingerprints = {holder.owner: fingerprint for fingerprint, holder in self._holders.items()}
         self._lifetime = int(lifetime)
         self._clock = clock
 
     def begin(self, caller: Principal, name: str | None = None) -> BrowserSession:
         session_id, now = secrets.token_urlsafe(16), int(self._clock())
         claims = {"iss": _ISSUER, "jti": session_id, "iat": now, "exp": now + self._lifetime, "name": name}
+        if caller.verified_by == "key":
+            claims["key"] = self._fingerprints[caller.owner]
         kept, token = caller, self._signed(caller, claims)
         while len(token) > MAX_COOKIE_SIZE and kept.groups:
             kept = replace(kept, groups=frozenset(sorted(kept.groups)[: len(kept.groups) * 9 // 10]))
@@ -106,6 +121,12 @@ class BrowserSessions:
         if not claims["iat"] - _LEEWAY_SECONDS <= self._clock() < claims["exp"]:
             return None
         caller = Principal.read(claims["principal"])
+        if caller.verified_by == "key":
+            # With the roles that the key has now; the session ends with the key.
+            holder = self._holders.get(claims.get("key", ""))
+            if holder is None:
+                return None
+            caller = holder
         return BrowserSession(caller, token, self._csrf_token(claims["jti"]), claims.get("name"))
 
     def write(self, session: BrowserSession, response: Response) -> None:
