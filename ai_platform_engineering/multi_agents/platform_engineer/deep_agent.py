@@ -121,6 +121,8 @@ class SupervisorView:
 
 
 _ALL: Final = SupervisorView()
+_MAX_VIEWS: Final = 100
+"""Views with a graph in memory, besides that of everything. Building a graph takes milliseconds."""
 
 
 class PlatformEngineerDeepAgent:
@@ -165,6 +167,8 @@ class PlatformEngineerDeepAgent:
         view = _ALL if context is None or context.policy is None else self._view(context.policy)
         graph = self._graphs.get(view)
         if graph is None:
+            if len(self._graphs) > _MAX_VIEWS:
+                self._graphs = {_ALL: self._graphs[_ALL]}
             graph = self._graphs[view] = self._build(view)
         return graph
 
