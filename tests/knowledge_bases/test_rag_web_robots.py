@@ -100,8 +100,8 @@ class TestRateLimit:
 
         await asyncio.gather(*(visit(host) for host in ("a", "a", "a", "a", "b")))
         waits = [seconds for host, seconds in turns if host == "a"]
-        assert waits == pytest.approx([0, 0.05, 0.10, 0.15], abs=0.04)
-        assert dict(turns)["b"] < 0.04
+        assert all(seconds >= number * 0.05 - 0.001 for number, seconds in enumerate(waits))
+        assert {host for host, _ in turns[:2]} == {"a", "b"}
 
     async def test_a_host_may_ask_for_more_time(self) -> None:
         limiter, began = HostRateLimiter(1000), time.monotonic()
