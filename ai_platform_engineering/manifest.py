@@ -237,6 +237,12 @@ class McpServer(_ManifestPart):
         return self
 
     @model_validator(mode="after")
+    def _check_needs_no_user(self) -> Self:
+        if self.check is not None and self.on_behalf_of is not None and self.on_behalf_of.token_exchange is not None:
+            raise ValueError("'check' is called for no user, so it cannot be used together with 'token_exchange'")
+        return self
+
+    @model_validator(mode="after")
     def _one_effect_per_tool(self) -> Self:
         for (key, tools), (other, others) in combinations(self._tools_by_effect_key().items(), 2):
             if repeated := sorted(set(tools) & set(others)):

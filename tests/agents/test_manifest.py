@@ -108,7 +108,21 @@ def test_configured_means_present_and_not_blank() -> None:
         ("model: {name: gpt-5, temperature: 1}", "model.temperature", "allowed are provider, name"),
         ("servers: [{name: a, transport: sse}]", "servers.0.transport", "use 'stdio', 'http' or 'memory'"),
         ("servers: [{name: a, transport: stdio}]", "servers.0", "transport stdio needs the key 'command'"),
-        ("servers: [{name: a, transport: http, url: u, command: c}]", "servers.0", "takes headers, url, not command"),
+        (
+            "servers: [{name: a, transport: http, url: u, command: c}]",
+            "servers.0",
+            "takes headers, on_behalf_of, url, not command",
+        ),
+        (
+            "servers: [{name: a, transport: http, url: u, on_behalf_of: {}}]",
+            "servers.0.on_behalf_of",
+            "needs one of the keys 'signed_header' and 'token_exchange'",
+        ),
+        (
+            "servers: [{name: a, transport: http, url: u, on_behalf_of: {token_exchange: {}}, check: {tool: t}}]",
+            "servers.0",
+            "cannot be used together with 'token_exchange'",
+        ),
         (
             "servers: [{name: a, transport: http, url: u, header: {}}]",
             "servers.0.header",
