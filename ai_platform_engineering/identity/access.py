@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ai_platform_engineering.identity.principal import Principal
 
@@ -23,6 +24,10 @@ class ConversationAccess:
             or not self.groups.isdisjoint(principal.groups)
             or (self.via is not None and self.via == own_name(principal))
         )
+
+
+UNOWNED: Final = ConversationAccess("")
+"""A conversation that began without authentication."""
 
 
 def may_share(access: ConversationAccess, principal: Principal) -> bool:

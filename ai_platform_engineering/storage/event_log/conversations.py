@@ -9,6 +9,7 @@ from typing import Final
 
 from a2a.types.a2a_pb2 import Task, TaskArtifactUpdateEvent, TaskState
 
+from ai_platform_engineering.identity.access import UNOWNED, ConversationAccess
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent
 from ai_platform_engineering.utils.a2a_common.codec.decoding import kind_of
@@ -50,6 +51,8 @@ class ConversationRow:
     """The first task, as it was submitted."""
     name: str | None = None
     """The name that a person gave it."""
+    access: ConversationAccess = UNOWNED
+    """Set in the results of a query with a viewer."""
 
     @property
     def position(self) -> Position:

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.identity.access import ConversationAccess, sees_everything
+from ai_platform_engineering.identity.access import UNOWNED, ConversationAccess, sees_everything
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
@@ -230,7 +230,7 @@ class MemoryEventLog:
     async def access(self, context_id: str) -> ConversationAccess | None:
         if not self._has_tasks(context_id):
             return None
-        return self._access.get(context_id) or ConversationAccess("")
+        return self._access.get(context_id) or UNOWNED
 
     async def share(self, context_id: str, groups: frozenset[str]) -> bool:
         access = self._access.get(context_id)
@@ -278,6 +278,7 @@ class MemoryEventLog:
             max(record.fold.changed_ns for record in records),
             records[0].submitted,
             self._names.get(context_id),
+            self._access.get(context_id) or UNOWNED,
         )
 
     def _may_use(self, principal: Principal | None, context_id: str) -> bool:

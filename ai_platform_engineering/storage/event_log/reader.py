@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.identity.access import ConversationAccess, own_name, sees_everything
+from ai_platform_engineering.identity.access import UNOWNED, ConversationAccess, own_name, sees_everything
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
@@ -156,7 +156,11 @@ def read_conversations(connection: sqlite3.Connection, query: ConversationQuery)
             builder.add(row, _conversation_texts(connection, context_id))
             if builder.is_complete:
                 break
-    return builder.page()
+        page = builder.page()
+        if query.viewer is None:
+            return page  # a file that no server of this version has opened may have no owners
+        rows = [replace(row, access=read_access(connection, row.id) or UNOWNED) for row in page.rows]
+        return replace(page, rows=rows)
 
 
 def read_effects(connection: sqlite3.Connection, task_id: str, prefix: str) -> dict[str, RecordedEffect]:
@@ -179,7 +183,7 @@ def read_access(connection: sqlite3.Connection, context_id: str) -> Conversation
         owner, via, groups = row
         return ConversationAccess(owner, via, frozenset(json.loads(groups)))
     task = connection.execute("SELECT 1 FROM task WHERE context_id = ? LIMIT 1", (context_id,)).fetchone()
-    return None if task is None else ConversationAccess("")
+    return None if task is None else UNOWNED
 
 
 def _visible(viewer: Principal | None) -> tuple[list[str], list[Any]]:

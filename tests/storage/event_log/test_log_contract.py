@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import Canceled, Event, Failed, FinalResult, Form, InputRequired, TextDelta
+from ai_platform_engineering.identity.access import UNOWNED, ConversationAccess
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log import conversations
 from ai_platform_engineering.storage.event_log.conversations import ConversationQuery, search_words
@@ -364,6 +365,24 @@ async def test_a_name_is_found_and_is_deleted_with_its_conversation(log: EventLo
     assert await log.delete_conversation("c") == 1
     await Writer(log, "t5", "c").begin()
     assert await log.name("c") is None
+
+
+async def test_a_listing_has_the_access_to_each_conversation_that_the_viewer_sees(log: EventLog) -> None:
+    ann, bob = Principal("token", "ann"), Principal("token", "bob", frozenset({"sre"}))
+    admin = Principal.with_key("ops", "admin")
+    for context_id, caller in (("hers", ann), ("shared", ann), ("unowned", ANONYMOUS)):
+        await log.create(submitted(f"t-{context_id}", context_id), caller)
+    assert await log.share("shared", frozenset({"sre", "ops"}))
+    owned = ConversationAccess(ann.owner)
+    shared = ConversationAccess(ann.owner, None, frozenset({"sre", "ops"}))
+    for viewer, expected in (
+        (ann, {"hers": owned, "shared": shared}),
+        (bob, {"shared": shared}),
+        (Principal("token", "carl"), {}),
+        (admin, {"hers": owned, "shared": shared, "unowned": UNOWNED}),
+    ):
+        rows = (await log.conversations(ConversationQuery(search_words("hello"), viewer=viewer))).rows
+        assert {row.id: row.access for row in rows} == expected
 
 
 async def test_the_history_of_a_conversation_has_times_and_callers(log: EventLog) -> None:

@@ -142,6 +142,17 @@ async def test_reading(tmp_path: Path) -> None:
             assert seen == {"stranger": 0, "member": 1, "owner": 1, "admin": 1}
 
 
+async def test_callers_see_their_own_groups_and_their_rights_in_a_conversation(tmp_path: Path) -> None:
+    async with matrix(tmp_path) as (http, headers, ids):
+        groups = {who: (await http.get("/session", headers=headers[who])).json()["groups"] for who in WHO}
+        assert groups == {"none": [], "wrong": [], "stranger": ["hr"], "member": ["sre"], "owner": [], "admin": []}
+        for who, owned, may_share in (("member", False, False), ("owner", True, True), ("admin", False, True)):
+            expected = {"owner": "token:ann", "owned": owned, "groups": ["sre"], "may_share": may_share}
+            (row,) = (await http.get("/conversations", headers=headers[who])).json()["conversations"]
+            one = (await http.get(f"/conversations/{ids['conversation']}", headers=headers[who])).json()
+            assert [{name: found[name] for name in expected} for found in (row, one)] == [expected, expected]
+
+
 async def test_methods_and_changes(tmp_path: Path) -> None:
     """Strangers and callers without a credential change nothing; the owner still can, afterwards."""
     async with matrix(tmp_path) as (http, headers, ids):

@@ -70,6 +70,7 @@ async def test_a_person_signs_in_asks_and_signs_out() -> None:
         assert (returned.status_code, returned.headers["location"]) == (303, "../#/agents")
         found = await session(served)
         assert (found["signed_in"], found["subject"], found["name"]) == (True, "ada-1815", "Ada Lovelace")
+        assert (found["groups"], before["groups"]) == (["ops", "sre"], [])
         (cookie,) = served.http.cookies.jar
         assert cookie.name.startswith("platform-engineer-session-")
         assert cookie.has_nonstandard_attr("HttpOnly")

@@ -30,6 +30,7 @@ NOT_REQUIRED = {
     "signed_in": False,
     "subject": None,
     "name": None,
+    "groups": [],
     "csrf_token": None,
     "methods": [],
     "terminal": None,

@@ -74,10 +74,11 @@ UNION ALL
 LIMIT 1
 """
 _CONVERSATIONS: Final[LiteralString] = f"""
-SELECT context_id, tasks, state, created_ns, changed_ns,
+SELECT listed.context_id, tasks, state, created_ns, changed_ns,
     (SELECT submitted FROM event_log.task AS first WHERE first.number = listed.first),
     (SELECT name FROM event_log.conversation AS named
-        WHERE named.server = %(server)s AND named.context_id = listed.context_id)
+        WHERE named.server = %(server)s AND named.context_id = listed.context_id),
+    coalesce(access.owner, ''), access.via, coalesce(access.groups, '{{}}')
 FROM (
     SELECT context_id, count(*) AS tasks, min(created_ns) AS created_ns, max(changed_ns) AS changed_ns,
         (array_agg(state ORDER BY ended_ns IS NOT NULL, changed_ns DESC, number DESC))[1] AS state,
@@ -85,7 +86,9 @@ FROM (
     FROM event_log.task WHERE {_VISIBLE} GROUP BY context_id
     HAVING %(after_ns)s::bigint IS NULL OR (max(changed_ns), context_id) < (%(after_ns)s::bigint, %(after_id)s)
     ORDER BY max(changed_ns) DESC, context_id DESC LIMIT %(limit)s
-) AS listed ORDER BY changed_ns DESC, context_id DESC
+) AS listed
+LEFT JOIN event_log.access AS access ON access.server = %(server)s AND access.context_id = listed.context_id
+ORDER BY changed_ns DESC, listed.context_id DESC
 """
 _TEXTS: Final[LiteralString] = """
 SELECT context_id, submitted, (
@@ -229,7 +232,7 @@ class LogReader:
             found = await self._all(
                 _CONVERSATIONS, after_ns=after_ns, after_id=storable(after_id), limit=limit, **_viewer(query.viewer)
             )
-            rows = [_conversation(*row) for row in found]
+            rows = [_conversation(row) for row in found]
             stored: list[Any] = []
             if query.words:
                 stored = await self._all(_TEXTS, ids=[row.id for row in rows])
@@ -303,10 +306,10 @@ class LogReader:
         return rows[0] if rows else None
 
 
-def _conversation(
-    context_id: str, tasks: int, state: TaskState, created_ns: int, changed_ns: int, first: bytes, name: str | None
-) -> ConversationRow:
-    return ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first), name)
+def _conversation(row: tuple[Any, ...]) -> ConversationRow:
+    context_id, tasks, state, created_ns, changed_ns, first, name, owner, via, groups = row
+    access = ConversationAccess(owner, via, frozenset(groups))
+    return ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first), name, access)
 
 
 def _add_rows(builder: PageBuilder, rows: Iterable[ConversationRow], stored: Iterable[tuple[str, bytes, Any]]) -> None:

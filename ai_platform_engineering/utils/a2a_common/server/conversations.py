@@ -31,7 +31,11 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forg
 from ai_platform_engineering.utils.a2a_common.server.page_tokens import page_token, read_page_token
 from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError, read_json
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
-from ai_platform_engineering.utils.a2a_common.server.stored_conversations import conversation_json, task_json
+from ai_platform_engineering.utils.a2a_common.server.stored_conversations import (
+    access_json,
+    conversation_json,
+    task_json,
+)
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -119,9 +123,9 @@ class ConversationRoutes:
         ]
 
     async def _list(self, request: Request) -> Response:
-        query = _query(request.query_params, caller_in(request.scope.get("state")))
-        page = await self._handler.log.conversations(query)
-        rows = [conversation_json(row) for row in page.rows]
+        caller = caller_in(request.scope.get("state"))
+        page = await self._handler.log.conversations(_query(request.query_params, caller))
+        rows = [conversation_json(row, caller) for row in page.rows]
         return JSONResponse({"conversations": rows, "next": page_token(page.next) if page.next else None})
 
     async def _get(self, request: Request) -> Response:
@@ -129,9 +133,10 @@ class ConversationRoutes:
         histories = await self._handler.log.histories(context_id)
         if not histories:
             raise UnknownConversationError(context_id)
-        # In a thread, because decoding thousands of events would delay the streams of others.
         name = await self._handler.log.name(context_id)
-        body = await asyncio.to_thread(_rendered, context_id, name, access, histories)
+        facts = {"id": context_id, "name": name, **access_json(access, caller_in(request.scope.get("state")))}
+        # In a thread, because decoding thousands of events would delay the streams of others.
+        body = await asyncio.to_thread(_rendered, facts, histories)
         return Response(body, media_type="application/json")
 
     async def _change(self, request: Request) -> Response:
@@ -228,10 +233,8 @@ def _groups(given: Sequence[object]) -> frozenset[str]:
     return groups
 
 
-def _rendered(context_id: str, name: str | None, access: ConversationAccess, histories: Sequence[TaskHistory]) -> bytes:
-    tasks = [task_json(history) for history in histories]
-    facts = {"id": context_id, "name": name, "owner": access.owner or None, "groups": sorted(access.groups)}
-    return dumps({**facts, "tasks": tasks})
+def _rendered(facts: Mapping[str, Any], histories: Sequence[TaskHistory]) -> bytes:
+    return dumps({**facts, "tasks": [task_json(history) for history in histories]})
 
 
 def _answer(endpoint: Endpoint) -> Endpoint:

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from ai_platform_engineering.audit.access import AccessAudit
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal, caller_in
+from ai_platform_engineering.policy.loading import load_policy
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
 from ai_platform_engineering.settings.sign_in_settings import ANY_AUDIENCE
@@ -84,6 +85,7 @@ class SessionRoutes:
         self._oidc = self._provider_sign_in(settings)
         self._terminal = terminal_sign_in(settings)
         self._attempts = SignInAttempts()
+        self._policy = load_policy(settings)
 
     def routes(self) -> list[Route]:
         return [
@@ -148,7 +150,7 @@ class SessionRoutes:
         self._attempts.succeeded(address)
         self._access.signed_in(caller, address)
         session = sessions.begin(caller)
-        response = self._facts(caller, session)
+        response = self._facts(self._policy.with_groups(caller), session)
         sessions.write(session, response)
         return response
 
@@ -172,6 +174,7 @@ class SessionRoutes:
             "signed_in": caller != ANONYMOUS,
             "subject": caller.subject,
             "name": session.name if session is not None else None,
+            "groups": sorted(caller.groups),
             "csrf_token": session.csrf_token if session is not None else None,
             "methods": [*(["openid"] if self._oidc else []), *([self._sign_in.method] if self._sign_in else [])],
             "terminal": self._terminal,

@@ -21,7 +21,8 @@ from ai_platform_engineering.forms.answers import (
 )
 from ai_platform_engineering.forms.field_names import is_secret
 from ai_platform_engineering.forms.replies import Resume, interpret
-from ai_platform_engineering.identity.principal import ANONYMOUS
+from ai_platform_engineering.identity.access import ConversationAccess, may_share
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import ConversationRow
 from ai_platform_engineering.storage.event_log.event_log import Entry
 from ai_platform_engineering.storage.event_log.task_history import SentMessage, TaskHistory
@@ -39,15 +40,26 @@ _PARTS: Final = frozenset({"input_required", "partial_result", "final_result"})
 _MASK: Final = "••••••"
 
 
-def conversation_json(row: ConversationRow) -> Json:
+def conversation_json(row: ConversationRow, caller: Principal) -> Json:
     return {
         "id": row.id,
         "name": row.name,
+        **access_json(row.access, caller),
         "question": first_question(row.first),
         "state": STATE_NAMES[row.state],
         "tasks": row.tasks,
         "created": iso_time(row.created_ns),
         "changed": iso_time(row.changed_ns),
+    }
+
+
+def access_json(access: ConversationAccess, caller: Principal) -> Json:
+    """Who may use a conversation, for a caller who may."""
+    return {
+        "owner": access.owner or None,
+        "owned": access.owner == caller.owner,
+        "groups": sorted(access.groups),
+        "may_share": may_share(access, caller),
     }
 
 
