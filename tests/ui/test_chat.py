@@ -121,6 +121,8 @@ async def test_a_conversation_is_renamed_found_linked_and_deleted(page: Page, ne
     await open_chat(page)
     await ask(page, "show argocd version")
     link = page.url
+    # Sharing needs a sign-in, which this supervisor does not require.
+    await expect(page.get_by_role("button", name="Share")).to_have_count(0)
     row = page.get_by_role("navigation").get_by_role("link", name="show argocd version").first
     await expect(row).to_be_visible()
     await row.hover()

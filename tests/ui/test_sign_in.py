@@ -99,7 +99,7 @@ async def test_an_ended_session_brings_the_sign_in_back(page: Page, problems: Pr
 
 async def test_with_an_issuer_alone_the_page_names_the_terminal(page: Page, supervisor: Restartable) -> None:
     session = {"required": True, "signed_in": False, "subject": None, "name": None, "csrf_token": None, "methods": []}
-    await page.route("**/session", lambda route: route.fulfill(json=session | {"terminal": None}))
+    await page.route("**/session", lambda route: route.fulfill(json=session | {"groups": [], "terminal": None}))
     await page.goto("")
     await expect(page.get_by_text(f"platform-engineer chat --url {supervisor.url}/")).to_be_visible()
     await expect(page.get_by_role("textbox")).to_have_count(0)

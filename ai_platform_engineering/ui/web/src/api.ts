@@ -21,6 +21,8 @@ export interface Session {
   subject: string | null;
   /** The person's name at the OpenID Connect provider. */
   name: string | null;
+  /** The groups that the person is in. */
+  groups: string[];
   /** Sent in the header X-CSRF-Token of every changing request. */
   csrf_token: string | null;
   /** How a browser can sign in; empty: it cannot, or need not. `openid`: at `startOfSignIn`. */
@@ -29,7 +31,19 @@ export interface Session {
   terminal: unknown;
 }
 
-export interface ConversationRow {
+/** Who may use a conversation, for the person who is signed in. */
+export interface Sharing {
+  /** null: the conversation began without a sign-in. */
+  owner: string | null;
+  /** Whether the person is the owner. */
+  owned: boolean;
+  /** The groups that it is shared with. */
+  groups: string[];
+  /** Whether the person may share and delete it. */
+  may_share: boolean;
+}
+
+export interface ConversationRow extends Sharing {
   id: string;
   /** The name that a person gave it. */
   name: string | null;
@@ -76,7 +90,7 @@ export interface StoredTask {
   decisions: Decision[];
 }
 
-export interface StoredConversation {
+export interface StoredConversation extends Sharing {
   id: string;
   name: string | null;
   /** The oldest first. */
@@ -172,6 +186,11 @@ export function getConversation(http: Requests, id: string): Promise<StoredConve
 
 export function renameConversation(http: Requests, id: string, name: string): Promise<unknown> {
   return http.json("PATCH", conversationPath(id), { name });
+}
+
+/** Shares with these groups and no others. */
+export function shareConversation(http: Requests, id: string, groups: readonly string[]): Promise<{ groups: string[] }> {
+  return http.json("PATCH", conversationPath(id), { groups });
 }
 
 /** `force` also deletes a conversation that has unfinished tasks. */

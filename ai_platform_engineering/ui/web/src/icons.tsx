@@ -34,6 +34,7 @@ export const CopyIcon = () => <Icon><rect x="9" y="9" width="11" height="11" rx=
 export const EditIcon = () => <Icon><path d="M4 20h4L19 9l-4-4L4 16z" /></Icon>;
 export const TrashIcon = () => <Icon><path d="M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13" /></Icon>;
 export const LinkIcon = () => <Icon><path d="M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1" /></Icon>;
+export const PeopleIcon = () => <Icon><circle cx="9" cy="8" r="3.5" /><path d="M3 20a6 6 0 0 1 12 0M16 4.700a3.500 3.500 0 0 1 0 6.600M18 14.500a6 6 0 0 1 3 5.500" /></Icon>;
 export const ThumbUpIcon = () => <Icon><path d="M7 11v9H4v-9zM7 11l4-8c1.7 0 2.5 1 2.3 2.6L12.8 9H19a2 2 0 0 1 2 2.4l-1.3 7A2 2 0 0 1 17.7 20H7" /></Icon>;
 export const ThumbDownIcon = () => <Icon><path d="M17 13V4h3v9zM17 13l-4 8c-1.7 0-2.5-1-2.3-2.600l.5-3.400H5a2 2 0 0 1-2-2.400l1.3-7A2 2 0 0 1 6.3 4H17" /></Icon>;
 export const ClockIcon = () => <Icon><circle cx="12" cy="12" r="8" /><path d="M12 8v4l3 2" /></Icon>;

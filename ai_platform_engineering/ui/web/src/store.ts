@@ -2,7 +2,7 @@
 
 import type { ReadonlySignal } from "@preact/signals";
 
-import type { About, AgentRow, ConversationRow, Decision, Session, TaskState } from "./api";
+import type { About, AgentRow, ConversationRow, Decision, Session, Sharing, TaskState } from "./api";
 import type { FieldValue, Form, RecordedLine } from "./events";
 import type { RunView } from "./view";
 
@@ -28,6 +28,8 @@ export interface Conversation {
   id: string;
   name: ReadonlySignal<string | null>;
   turns: ReadonlySignal<readonly Turn[]>;
+  /** null: not known yet. */
+  sharing: ReadonlySignal<Sharing | null>;
   /** `missing`: the supervisor has no such conversation. `failed`: it could not be loaded; the page tries again. */
   loading: ReadonlySignal<"loading" | "loaded" | "missing" | "failed">;
 }
@@ -72,6 +74,8 @@ export interface Store {
   loadMore(): Promise<void>;
   rename(conversation: string, name: string): Promise<void>;
   remove(conversation: string): Promise<void>;
+  /** Share with these groups and no others. Resolves to a sentence if that failed. */
+  share(conversation: string, groups: readonly string[]): Promise<string | null>;
   /** Ask in the current conversation, or in a new one. `metadata` goes with the message, e.g. the workflow to start. */
   ask(question: string, metadata?: Record<string, unknown>): Promise<void>;
   retry(turn: Turn): Promise<void>;

@@ -46,6 +46,8 @@ export const TEXTS = {
     confirmUnfinished: "A run of this conversation has not ended. Stop it and delete the conversation?",
     loading: "Loading the conversation…",
     missing: "There is no such conversation. It may have been deleted.",
+    missingOrHidden: "There is no such conversation. It may have been deleted, or it is not shared with you.",
+    sharedWithYou: "Shared with you",
     failed: "The conversation could not be loaded. The page tries again.",
     states: {
       submitted: "queued",
@@ -58,6 +60,27 @@ export const TEXTS = {
       rejected: "rejected",
     },
     actions: (name: string) => `Actions for “${name}”`,
+  },
+
+  sharing: {
+    share: "Share",
+    with: (groups: readonly string[]) => `Shared with ${groups.join(", ")}`,
+    withMore: (groups: readonly string[], more: number) => `Shared with ${groups.join(", ")} and ${more} more`,
+    notShared: "Not shared",
+    title: "Share this conversation",
+    hint: "The members of the chosen groups see this conversation, ask in it and answer its forms.",
+    groups: "Groups",
+    none: "You are in no group. Add one by its name.",
+    another: "Another group",
+    anotherHint: "Its name exactly as your organization writes it.",
+    add: "Add",
+    added: (group: string) => `${group} was added.`,
+    tooMany: (limit: number) => `A conversation can be shared with at most ${limit} groups.`,
+    save: "Save",
+    saving: "Saving…",
+    cancel: "Cancel",
+    stop: "Stop sharing",
+    failed: (sentence: string) => `The change was not saved. ${sentence}`,
   },
 
   notices: {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { ConversationPage, ConversationRow, Requests, StoredConversation, TaskState } from "../src/api";
+import type { ConversationPage, ConversationRow, Requests, Sharing, StoredConversation, TaskState } from "../src/api";
 import { ConversationList } from "../src/state/conversation_list";
 import { Frames } from "../src/state/frames";
 import { RequestError } from "../src/state/http";
@@ -10,8 +10,10 @@ import { OpenConversations } from "../src/state/open_conversations";
 import { FakeSupervisor } from "./fake_supervisor";
 import { final, status } from "./updates";
 
+const OWN: Sharing = { owner: "token:ann", owned: true, groups: [], may_share: true };
+
 function row(id: string, state: TaskState = "completed", changed = "2026-11-17T12:00:00Z", tasks = 1): ConversationRow {
-  return { id, name: null, question: `question of ${id}`, state, tasks, created: changed, changed };
+  return { id, name: null, ...OWN, question: `question of ${id}`, state, tasks, created: changed, changed };
 }
 
 /** Answers requests from a table; an error is thrown. */
@@ -36,7 +38,7 @@ function opened(requests: FakeRequests, supervisor = new FakeSupervisor()) {
 function stored(id: string, state: TaskState): StoredConversation {
   const times = { created: "2026-11-17T12:00:00Z", changed: "2026-11-17T12:00:00Z" };
   const task = { id: `t-${id}`, state, question: "?", message_id: `m-${id}`, last_seq: 4, events: [], decisions: [] };
-  return { id, name: "Name", tasks: [{ ...task, ...times }] };
+  return { id, name: "Name", ...OWN, tasks: [{ ...task, ...times }] };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -73,13 +75,28 @@ test("a conversation is loaded again when another client has changed it", async 
   const { open } = opened(requests);
   open.show("a");
   await settled();
-  await open.compare([row("a")]);
-  await open.compare([row("a")]);
+  await open.compare([row("a")], performance.now());
+  await open.compare([row("a")], performance.now());
   assert.equal(requests.made.length, 1);
-  await open.compare([row("a", "completed", "2026-11-17T12:30:00Z")]);
+  await open.compare([row("a", "completed", "2026-11-17T12:30:00Z")], performance.now());
   assert.equal(requests.made.length, 2);
-  await open.compare([row("a", "working", "2026-11-17T12:30:00Z", 2)]);
+  await open.compare([row("a", "working", "2026-11-17T12:30:00Z", 2)], performance.now());
   assert.equal(requests.made.length, 3);
+});
+
+test("the sharing is that of the newest response, and of a change in this page", async () => {
+  const requests = new FakeRequests();
+  requests.answers["conversations/a"] = stored("a", "completed");
+  const { open } = opened(requests);
+  const before = performance.now();
+  open.show("a");
+  await settled();
+  assert.deepEqual(open.current.value?.sharing.value, OWN);
+  open.shared("a", ["sre"]);
+  await open.compare([row("a")], before);
+  assert.deepEqual(open.current.value?.sharing.value, { ...OWN, groups: ["sre"] });
+  await open.compare([{ ...row("a"), groups: ["ops"] }], performance.now());
+  assert.deepEqual(open.current.value?.sharing.value, { ...OWN, groups: ["ops"] });
 });
 
 test("a run goes on out of view, without a connection", async () => {
@@ -167,7 +184,7 @@ test("a conversation is requested once for all who want it first", async () => {
   requests.answers["conversations/a"] = stored("a", "completed");
   const { open } = opened(requests);
   open.show("a");
-  await Promise.all([open.load(), open.compare([row("a")])]);
+  await Promise.all([open.load(), open.compare([row("a")], performance.now())]);
   assert.deepEqual(requests.made, ["GET conversations/a"]);
   await open.load();
   assert.equal(requests.made.length, 2);

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import type { ConversationRow } from "../api";
 import { copyText } from "../clipboard";
-import { PlusIcon, TrashIcon, EditIcon, LinkIcon } from "../icons";
+import { PlusIcon, TrashIcon, EditIcon, LinkIcon, PeopleIcon } from "../icons";
 import { clean } from "../markdown/clean_text";
 import type { Place, Store } from "../store";
 import { TEXTS } from "../texts";
@@ -111,6 +111,12 @@ function ConversationItem({ store, row, open }: ItemProps) {
         aria-current={isCurrent ? "page" : undefined}
         onClick={() => open(target)}
       >
+        {!row.owned && row.groups.length > 0 && store.session.value?.required && (
+          <span class="shared-mark" title={TEXTS.conversations.sharedWithYou}>
+            <PeopleIcon />
+            <span class="visually-hidden">{TEXTS.conversations.sharedWithYou}</span>
+          </span>
+        )}
         <span class="conversation-name">{name}</span>
         {ATTENTION.has(row.state) && (
           <span class={row.state.endsWith("required") ? "badge wait" : "badge"}>
@@ -121,7 +127,9 @@ function ConversationItem({ store, row, open }: ItemProps) {
       <span class="conversation-actions" role="group" aria-label={TEXTS.conversations.actions(name)}>
         <IconButton label={TEXTS.conversations.rename} onClick={() => (renaming.value = true)}><EditIcon /></IconButton>
         <IconButton label={TEXTS.conversations.link} onClick={() => copyLink(target)}><LinkIcon /></IconButton>
-        <IconButton label={TEXTS.conversations.remove} onClick={remove}><TrashIcon /></IconButton>
+        {row.may_share && (
+          <IconButton label={TEXTS.conversations.remove} onClick={remove}><TrashIcon /></IconButton>
+        )}
       </span>
     </li>
   );

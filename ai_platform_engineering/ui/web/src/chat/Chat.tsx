@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { DownIcon } from "../icons";
+import { SharingBar } from "../sharing/SharingBar";
 import type { Store } from "../store";
 import { TEXTS } from "../texts";
 import { Composer } from "./Composer";
@@ -15,11 +16,13 @@ const FOLLOW_DISTANCE = 80;
 
 export function Chat({ store }: { store: Store }) {
   const draft = useSignal("");
-  const turns = store.current.value?.turns.value ?? [];
+  const conversation = store.current.value;
+  const turns = conversation?.turns.value ?? [];
   const scroller = useRef<HTMLDivElement>(null);
-  const following = useFollowing(scroller, store.current.value?.id ?? null);
+  const following = useFollowing(scroller, conversation?.id ?? null);
   return (
     <div class="chat">
+      {conversation && <SharingBar key={conversation.id} store={store} conversation={conversation} />}
       <div class="turns-scroll" ref={scroller} tabIndex={0} role="region" aria-label={TEXTS.chat.log}>
         <div class="turns">
           {turns.length === 0 && <Empty store={store} />}
@@ -74,7 +77,8 @@ function scrollToEnd(element: HTMLElement | null): void {
 function Empty({ store }: { store: Store }) {
   const loading = store.current.value?.loading.value ?? "loaded";
   if (loading === "loaded") return <Welcome store={store} />;
-  return <p class="soft" role="status">{TEXTS.conversations[loading]}</p>;
+  const isHidden = loading === "missing" && store.session.value?.required;
+  return <p class="soft" role="status">{TEXTS.conversations[isHidden ? "missingOrHidden" : loading]}</p>;
 }
 
 function Welcome({ store }: { store: Store }) {

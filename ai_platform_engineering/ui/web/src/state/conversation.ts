@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-import type { StoredConversation, StoredTask } from "../api";
+import type { Sharing, StoredConversation, StoredTask } from "../api";
 import type { Conversation } from "../store";
 import { randomId } from "./ids";
 import { TurnState, type Environment, type TurnEvents } from "./turn";
@@ -13,8 +13,11 @@ const MAX_STREAMS = 2;
 export class ConversationState implements Conversation, TurnEvents {
   readonly name = signal<string | null>(null);
   readonly turns = signal<readonly TurnState[]>([]);
+  readonly sharing = signal<Sharing | null>(null);
   readonly loading = signal<Conversation["loading"]["value"]>("loading");
   private isInView = true;
+  /** When the person shared it last. */
+  private sharedAt = 0;
 
   constructor(
     readonly id: string,
@@ -36,7 +39,7 @@ export class ConversationState implements Conversation, TurnEvents {
   }
 
   /** Add what is stored, and follow the unfinished tasks. */
-  merge(stored: StoredConversation): void {
+  merge(stored: Omit<StoredConversation, keyof Sharing>): void {
     this.name.value = stored.name;
     const known = this.turns.value;
     const turns = stored.tasks.map((task) => {
@@ -47,6 +50,16 @@ export class ConversationState implements Conversation, TurnEvents {
     this.turns.value = [...turns, ...known.filter((turn) => !turns.includes(turn))];
     this.loading.value = "loaded";
     this.follow();
+  }
+
+  /** Take over what a response says. One to a request from before the last change is outdated. */
+  updateSharing({ owner, owned, groups, may_share }: Sharing, requestedAt: number): void {
+    if (requestedAt >= this.sharedAt) this.sharing.value = { owner, owned, groups, may_share };
+  }
+
+  shared(groups: string[]): void {
+    this.sharedAt = performance.now();
+    if (this.sharing.value !== null) this.sharing.value = { ...this.sharing.value, groups };
   }
 
   /** Follow the first unfinished tasks. The others wait for them anyway: a conversation works on one at a time. */

@@ -52,8 +52,11 @@ export class OpenConversations {
   }
 
   private async read(conversation: ConversationState): Promise<void> {
+    const requestedAt = performance.now();
     try {
-      conversation.merge(await getConversation(this.http, conversation.id));
+      const stored = await getConversation(this.http, conversation.id);
+      conversation.merge(stored);
+      conversation.updateSharing(stored, requestedAt);
     } catch (error) {
       if (conversation.loading.peek() === "loaded") return;
       conversation.loading.value = error instanceof RequestError && error.status === NOT_FOUND ? "missing" : "failed";
@@ -61,10 +64,11 @@ export class OpenConversations {
   }
 
   /** Load the current conversation again if another client changed it: the page follows only its own runs. */
-  async compare(rows: readonly ConversationRow[]): Promise<void> {
+  async compare(rows: readonly ConversationRow[], requestedAt: number): Promise<void> {
     const conversation = this.current.peek();
     const row = rows.find((one) => one.id === conversation?.id);
     if (conversation === null || row === undefined) return;
+    conversation.updateSharing(row, requestedAt);
     const before = this.changed.get(row.id);
     this.changed.set(row.id, row.changed);
     const hasOther = row.tasks > conversation.turns.peek().filter((turn) => turn.taskId.peek() !== null).length;
@@ -88,6 +92,10 @@ export class OpenConversations {
   renamed(id: string, name: string): void {
     const conversation = this.known.get(id);
     if (conversation) conversation.name.value = name;
+  }
+
+  shared(id: string, groups: string[]): void {
+    this.known.get(id)?.shared(groups);
   }
 
   clear(): void {

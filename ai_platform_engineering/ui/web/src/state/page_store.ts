@@ -7,6 +7,7 @@ import {
   getAbout,
   getAgents,
   renameConversation,
+  shareConversation,
   type About,
   type AgentRow,
 } from "../api";
@@ -116,6 +117,17 @@ export class PageStore implements Store {
     });
   }
 
+  async share(conversation: string, groups: readonly string[]): Promise<string | null> {
+    try {
+      const changed = await shareConversation(this.http, conversation, groups);
+      this.open.shared(conversation, changed.groups);
+      this.list.replace(conversation, (row) => ({ ...row, groups: changed.groups }));
+      return null;
+    } catch (error) {
+      return problemOf(error);
+    }
+  }
+
   async ask(question: string, metadata?: Record<string, unknown>): Promise<void> {
     const place = this.place.value;
     const known = place.view === "chat" ? this.open.current.value : null;
@@ -217,7 +229,7 @@ export class PageStore implements Store {
     try {
       const rows = await this.list.refresh();
       this.notifications.check(rows, requestedAt);
-      await this.open.compare(rows);
+      await this.open.compare(rows, requestedAt);
     } catch {
       // The next refresh is soon; `online` says whether the supervisor can be reached.
     }
