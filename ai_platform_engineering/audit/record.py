@@ -25,6 +25,7 @@ Kind = Literal[
     "tool_call_started",
     "tool_call_finished",
     "policy_changed",
+    "conversation_shared",
     "data_deleted",
     "entries_lost",
     "entries_pruned",

@@ -146,3 +146,5 @@ async def test_a_bot_speaks_for_its_users_and_a_conversation_is_shared_with_grou
         own = (await ask(ann, key=CI, who="ci"))["result"]["contextId"]
         found = await here.http.get(f"{here.url}/conversations/{own}", headers=here.bearer("ci"))
         assert found.json()["owner"] == "key:ci"
+    (entry,) = audited(tmp_path, "conversation_shared")
+    assert (entry["subject"], entry["conversation"], entry["target"]) == ("key:ops", context_id, "slack:T1/C2")

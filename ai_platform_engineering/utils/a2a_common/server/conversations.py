@@ -153,6 +153,11 @@ class ConversationRoutes:
                 raise InvalidRequestError("name: must be a text, or null to remove the name; or send a list of groups.")
         if not found:
             raise UnknownConversationError(context_id)
+        if "groups" in changed:
+            target = ", ".join(changed["groups"])
+            caller = caller_in(request.scope.get("state"))
+            fact = AuditFact("conversation_shared", caller, conversation=context_id, target=target)
+            self._audit.audit.record(fact)
         return JSONResponse({"id": context_id, **changed})
 
     async def _found(self, request: Request) -> tuple[str, ConversationAccess]:
