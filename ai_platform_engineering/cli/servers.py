@@ -22,6 +22,8 @@ from ai_platform_engineering.utils.worker_processes import run_workers
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from ai_platform_engineering.utils.a2a_common.server.worker_metrics import WorkerMetrics
+
 logger = logging.getLogger(__name__)
 
 _LOCAL_STORES: Final = frozenset({"sqlite", "memory"})
@@ -61,8 +63,8 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     approval = settings.describe_approval(sandbox_on=registry.sandbox_on)
     line = _ready_line("Platform Engineer", settings, model_label(settings), registry.sandbox_on, approval)
 
-    def app() -> Starlette:
-        return create_app(settings, PlatformEngineerDeepAgent(settings, registry))
+    def app(metrics: WorkerMetrics | None = None) -> Starlette:
+        return create_app(settings, PlatformEngineerDeepAgent(settings, registry), metrics)
 
     if workers > 1:
         return _run_workers(workers, app, listener, line, settings)
@@ -149,15 +151,20 @@ def _run_app(app: Starlette, listener: socket, on_ready: Callable[[], None], set
     return run(app, listener, on_ready, limits, grace=settings.shutdown_grace, **on_stop)
 
 
-def _run_workers(number: int, app: Callable[[], Starlette], listener: socket, line: str, settings: Settings) -> int:
+def _run_workers(
+    number: int, app: Callable[[WorkerMetrics], Starlette], listener: socket, line: str, settings: Settings
+) -> int:
     """Serve the app in several processes. All modules are imported by now, and workers share their memory."""
+    from ai_platform_engineering.utils.a2a_common.server.worker_metrics import WorkerMetrics, worker_directory
+
     gc.freeze()
+    with worker_directory(number) as directory:
 
-    def work(worker: int, on_ready: Callable[[], None]) -> int:
-        configure_logging(settings, worker=worker)
-        return _run_app(app(), listener, on_ready, settings)
+        def work(worker: int, on_ready: Callable[[], None]) -> int:
+            configure_logging(settings, worker=worker)
+            return _run_app(app(WorkerMetrics(directory, worker, number)), listener, on_ready, settings)
 
-    return run_workers(number, work, listener, lambda: print(line, flush=True), grace=settings.shutdown_grace)
+        return run_workers(number, work, listener, lambda: print(line, flush=True), grace=settings.shutdown_grace)
 
 
 def _ready_line(name: str, settings: Settings, model: str, sandbox_on: bool, approval: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from a2a.types.a2a_pb2 import AgentCard
 from starlette.applications import Starlette
@@ -41,16 +41,14 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
     maintained,
     release_nothing,
 )
-from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics, ServerState
+from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics, Scrape, ServerState
 from ai_platform_engineering.utils.a2a_common.server.push_configs import open_receivers
 from ai_platform_engineering.utils.a2a_common.server.sign_in import SessionRoutes, terminal_sign_in
 from ai_platform_engineering.utils.a2a_common.server.usage_ledger import UsageLedger
 from ai_platform_engineering.utils.a2a_common.server.usage_route import usage_route
 from ai_platform_engineering.utils.a2a_common.server.work import Executor
+from ai_platform_engineering.utils.a2a_common.server.worker_metrics import WorkerMetrics
 from ai_platform_engineering.utils.keys import Place
-
-if TYPE_CHECKING:
-    from ai_platform_engineering.utils.a2a_common.server.metrics_page import MetricsPage
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -197,25 +195,26 @@ def with_sign_in(card: AgentCard | ChangingCard, settings: Settings) -> AgentCar
     return card if issuer is None else CardWithFlows(card, issuer, settings.oidc_scopes)
 
 
-def metrics_route(metrics: RunMetrics, agent: str, state: Callable[[], ServerState]) -> Route:
-    """The route `/metrics` of the server of `agent`. `state` is called at every scrape."""
-    page: MetricsPage | None = None
+def metrics_route(
+    metrics: RunMetrics, agent: str, state: Callable[[], ServerState], workers: WorkerMetrics | None = None
+) -> Route:
+    """The route `/metrics` of the server of `agent`. `state` is called at every scrape. `workers` is for a server with
+    several processes."""
 
     async def get(_request: Request) -> Response:
-        nonlocal page
-        if page is None:
-            # In a thread, because the import would delay the streams of others.
-            page = await asyncio.to_thread(_metrics_page, metrics, agent, state)
-        return page.render()
+        # In a thread, because the import would delay the streams of others.
+        render = await asyncio.to_thread(_page_renderer)
+        scrape = Scrape(metrics, state()) if workers is None else await workers.scrape()
+        return render(scrape, agent)
 
     return Route(METRICS_PATH, get, methods=["GET"])
 
 
-def _metrics_page(metrics: RunMetrics, agent: str, state: Callable[[], ServerState]) -> MetricsPage:
+def _page_renderer() -> Callable[[Scrape, str], Response]:
     # Imported on demand: prometheus_client would delay every start.
-    from ai_platform_engineering.utils.a2a_common.server.metrics_page import MetricsPage  # noqa: PLC0415
+    from ai_platform_engineering.utils.a2a_common.server.metrics_page import render  # noqa: PLC0415
 
-    return MetricsPage(metrics, agent, state)
+    return render
 
 
 async def _forget_nothing(_conversations: Iterable[str]) -> None:

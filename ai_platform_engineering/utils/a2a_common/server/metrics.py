@@ -1,15 +1,14 @@
-"""The numbers of one server behind `/metrics`, counted from the moment it starts.
+"""The numbers of one process behind `/metrics`, counted from the moment it starts.
 
-Plain numbers: `metrics_page.py` renders them with prometheus_client, which is imported with the first scrape. Runs and
-calls are counted from the entries of the event log. Label values are bounded, and contain no text of people or models.
+Plain numbers: `metrics_page.py` renders them with prometheus_client, which is imported with the first scrape;
+`worker_metrics.py` adds those of several processes. Runs and calls are counted from the entries of the event log. Label
+values are bounded, and contain no text of people or models.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from a2a.types.a2a_pb2 import Artifact, TaskState, TaskStatusUpdateEvent
@@ -19,15 +18,16 @@ from ai_platform_engineering.audit.log import AuditState
 from ai_platform_engineering.storage.event_log.event_log import Entry
 from ai_platform_engineering.storage.store_timer import Store, StoreKind, StoreOperation
 from ai_platform_engineering.utils.a2a_common.codec.decoding import kind_of
+from ai_platform_engineering.utils.a2a_common.server.run_counts import Labels, RunCounts
 from ai_platform_engineering.utils.errors import FailureCode
-
-Labels = tuple[str, ...]
-"""The values of the labels of one counter or histogram."""
 
 RunOutcome = Literal["completed", "failed", "canceled", "input_required"]
 CallOutcome = Literal["ok", "failed"]
 RecoveryReason = Literal["handover", "lost"]
 """Why a run was resumed: its server stopped and handed it over, or its process was lost."""
+
+ProcessValues = Mapping[str, float]
+"""The metrics of a process, by name."""
 
 OTHER: Final = "other"
 """The label value of names that are not known in advance, for example an agent that a model made up."""
@@ -46,8 +46,6 @@ _RUN_ENDS: Final[tuple[Labels, ...]] = (
 )
 _RECOVERIES: Final[tuple[Labels, ...]] = tuple((reason,) for reason in get_args(RecoveryReason))
 _CALL_ENDS: Final = "tool_notification_end"
-_RUN_SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
-_STORE_SECONDS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 _MAX_BEGUN: Final = 10_000
 
 
@@ -62,37 +60,26 @@ class ServerState:
     audit: AuditState | None = None
 
 
-class Histogram:
-    """Numbers of observations: `counts[i]` has those up to `bounds[i]`, the last one those above all bounds."""
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """The numbers of a server. `processes` has a server with several workers, by the number of the worker."""
 
-    __slots__ = ("bounds", "counts", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
+    counts: RunCounts
+    state: ServerState
+    processes: Mapping[int, ProcessValues] = field(default_factory=dict)
 
 
-class RunMetrics:
+class RunMetrics(RunCounts):
     """`agents` are the names that may be label values: the server's own agent and those it delegates to."""
 
     def __init__(self, agents: Iterable[str]) -> None:
+        super().__init__()
         self._agents = frozenset(agents)
         self._begun: dict[str, float] = {}
         """By task, when its run began, in seconds since the epoch."""
-        self.events = 0
         # Zeros from the start: Prometheus does not see the increase of a series that begins with 1.
-        self.runs: Counter[Labels] = Counter(dict.fromkeys(_RUN_ENDS, 0))
-        self.recoveries: Counter[Labels] = Counter(dict.fromkeys(_RECOVERIES, 0))
-        self.durations: defaultdict[Labels, Histogram] = defaultdict(lambda: Histogram(_RUN_SECONDS))
-        self.tool_calls: Counter[Labels] = Counter()
-        self.delegations: Counter[Labels] = Counter()
-        self.model_turns: Counter[Labels] = Counter()
-        self.store_operations: defaultdict[Labels, Histogram] = defaultdict(lambda: Histogram(_STORE_SECONDS))
+        self.runs.update(dict.fromkeys(_RUN_ENDS, 0))
+        self.recoveries.update(dict.fromkeys(_RECOVERIES, 0))
 
     def observe_log(self, task_id: str, entries: Sequence[Entry]) -> None:
         """An observer of the event log."""

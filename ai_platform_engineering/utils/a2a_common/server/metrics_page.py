@@ -5,7 +5,7 @@ Imported with the first scrape, because the library would add 20 ms to every sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import Final
 
@@ -22,58 +22,83 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from ai_platform_engineering.installation import product_version
-from ai_platform_engineering.utils.a2a_common.server.metrics import Histogram, Labels, RunMetrics, ServerState
+from ai_platform_engineering.utils.a2a_common.server.metrics import ProcessValues, Scrape
+from ai_platform_engineering.utils.a2a_common.server.run_counts import Histogram, Labels
 
 _PREFIX: Final = "platform_engineer_"
 
 
-class MetricsPage(Collector):
-    """A collector of prometheus_client over the numbers of the server of `agent`."""
+def render(scrape: Scrape, agent: str) -> Response:
+    """The page of the server of `agent`."""
+    registry = CollectorRegistry()
+    registry.register(_Numbers(scrape, agent))
+    PlatformCollector(registry=registry)
+    if scrape.processes:
+        registry.register(_Processes(scrape.processes))
+    else:
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
+    return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
-    def __init__(self, metrics: RunMetrics, agent: str, state: Callable[[], ServerState]) -> None:
-        self._metrics = metrics
-        self._state = state
+
+def process_values() -> dict[str, float]:
+    """The metrics of this process, by name."""
+    return {family.name: family.samples[0].value for family in ProcessCollector(registry=None).collect()}
+
+
+class _Numbers(Collector):
+    def __init__(self, scrape: Scrape, agent: str) -> None:
+        self._scrape = scrape
         self._build = {"version": product_version(), "server": agent}
-        self._registry = CollectorRegistry()
-        self._registry.register(self)
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self._registry)
-
-    def render(self) -> Response:
-        return Response(generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     def collect(self) -> Iterator[Metric]:
-        state, metrics = self._state(), self._metrics
+        state, counts = self._scrape.state, self._scrape.counts
         yield InfoMetricFamily(f"{_PREFIX}build", "Version of the product, and the agent it serves.", self._build)
+        yield _gauge("workers", "Processes of the server that answered the scrape.", len(self._scrape.processes) or 1)
         yield _gauge("degraded", "1 while a store cannot be used and the server works only in part.", state.degraded)
         yield _gauge("runs_in_progress", "Runs in progress.", state.running)
         yield _gauge("runs_queued", "Messages that wait for their turn in a conversation.", state.queued)
         yield _gauge("open_streams", "Open event streams (SSE).", state.streams)
         if (audit := state.audit) is not None:
-            yield _gauge("audit_last_entry", "Number of the last audit entry of this process.", audit.seq)
+            yield _gauge("audit_last_entry", "Number of the last audit entry of this server.", audit.seq)
             yield _gauge("audit_entries_pending", "Audit entries that are not stored yet.", audit.pending)
             yield _counter("audit_entries_lost", "Audit entries that could not be stored.", (), {(): audit.lost})
-        yield _counter("events", "Events appended to the event log.", (), {(): metrics.events})
-        yield _counter("runs_ended", "Ends of runs, failures with their code.", ("outcome", "code"), metrics.runs)
+        yield _counter("events", "Events appended to the event log.", (), {(): counts.events})
+        yield _counter("runs_ended", "Ends of runs, failures with their code.", ("outcome", "code"), counts.runs)
         yield _histogram(
             "run_duration_seconds",
             "Time from the start of a run to its end, or to a form.",
             ("outcome",),
-            metrics.durations,
+            counts.durations,
         )
         calls = ("agent", "outcome")
-        yield _counter("model_turns", "Turns of the models of agents in this process.", calls, metrics.model_turns)
-        yield _counter("tool_calls", "Tool calls that have ended.", calls, metrics.tool_calls)
-        yield _counter("delegations", "Delegations to agents that have ended.", calls, metrics.delegations)
+        yield _counter("model_turns", "Turns of the models of agents in this server.", calls, counts.model_turns)
+        yield _counter("tool_calls", "Tool calls that have ended.", calls, counts.tool_calls)
+        yield _counter("delegations", "Delegations to agents that have ended.", calls, counts.delegations)
         yield _counter(
-            "runs_recovered", "Runs that another process began and this one resumed.", ("reason",), metrics.recoveries
+            "runs_recovered", "Runs that another process began and this one resumed.", ("reason",), counts.recoveries
         )
         yield _histogram(
             "store_operation_seconds",
             "Duration of operations of the stores.",
             ("store", "kind", "operation"),
-            metrics.store_operations,
+            counts.store_operations,
         )
+
+
+class _Processes(Collector):
+    """The metrics of several processes, each with the number of the worker."""
+
+    def __init__(self, processes: Mapping[int, ProcessValues]) -> None:
+        self._processes = processes
+
+    def collect(self) -> Iterator[Metric]:
+        for own in ProcessCollector(registry=None).collect():
+            family = Metric(own.name, own.documentation, own.type)
+            for worker, values in self._processes.items():
+                if (value := values.get(own.name)) is not None:
+                    family.add_sample(own.samples[0].name, {"worker": str(worker)}, value)
+            yield family
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from a2a.types.a2a_pb2 import AgentSkill
@@ -47,6 +47,7 @@ from ai_platform_engineering.utils.a2a_common.server.auth import security_scheme
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
 from ai_platform_engineering.utils.a2a_common.server.usage_ledger import usage_ledger
+from ai_platform_engineering.utils.a2a_common.server.worker_metrics import WorkerMetrics
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, FallbackSaver, checkpointer_for
 
 _DESCRIPTION = "Plans platform-engineering requests and delegates them to domain agents."
@@ -59,8 +60,11 @@ _KNOWLEDGE_SKILL = AgentSkill(
 )
 
 
-def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None) -> Starlette:
-    """The supervisor as an ASGI app. Its lifespan starts and stops the agents."""
+def create_app(
+    settings: Settings, mas: PlatformEngineerDeepAgent | None = None, workers: WorkerMetrics | None = None
+) -> Starlette:
+    """The supervisor as an ASGI app. Its lifespan starts and stops the agents. `workers` is for a server with several
+    processes."""
     supervisor = mas or PlatformEngineerDeepAgent(settings)
     metrics = RunMetrics([SUPERVISOR, *(entry.name for entry in supervisor.registry.entries)])
     log = event_log(settings, timer=metrics)
@@ -95,6 +99,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     async def running() -> AsyncIterator[Forget | None]:
         nonlocal conversations, memories
         async with (
+            workers.opened(metrics, app.state.now) if workers is not None else nullcontext(),
             checkpointer_for(settings, timer=metrics, fence=log.check_epoch) as checkpointer,
             memories_for(settings) as memories,
             feedback.running(),
@@ -120,7 +125,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     )
     app.state.degraded = degraded
     app.state.public_paths = page.paths
-    app.router.routes.append(metrics_route(metrics, SUPERVISOR, app.state.now))
+    app.router.routes.append(metrics_route(metrics, SUPERVISOR, app.state.now, workers))
     app.router.routes.append(_workflow_route(supervisor))
     app.router.routes.append(agents_route(supervisor))
     app.router.routes.append(about_route(supervisor, app.state.problem))
