@@ -37,6 +37,7 @@ __all__ = [
     "FoundMessage",
     "Observer",
     "RecordedEffect",
+    "RepeatedMessageError",
     "Snapshot",
     "StoredRequest",
     "SupersededError",
@@ -66,6 +67,13 @@ class ForeignConversationError(LookupError):
 
     def __init__(self, context_id: str) -> None:
         super().__init__(f"the conversation {context_id!r} belongs to another principal")
+
+
+class RepeatedMessageError(RuntimeError):
+    """The conversation has a message with this id."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(f"the conversation already has a message {message_id!r}")
 
 
 class SupersededError(RuntimeError):
@@ -138,7 +146,8 @@ class EventLog(Protocol):
         """Add a task with the state `submitted` and its first message in its history.
 
         The first task of a conversation makes `caller` its owner and shares it with `groups`. Raises
-        `ForeignConversationError` if the conversation is one that the caller may not use.
+        `ForeignConversationError` if the conversation is one that the caller may not use, and `RepeatedMessageError` if
+        it has a message with this id.
         """
 
     async def access(self, context_id: str) -> ConversationAccess | None:
@@ -148,7 +157,7 @@ class EventLog(Protocol):
         """Share a conversation with exactly these groups. False if it has no owner."""
 
     async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
-        """Add a later message to a task."""
+        """Add a later message to a task. Raises `RepeatedMessageError` as `create` does."""
 
     async def request(self, task_id: str) -> StoredRequest | None:
         """The last message to a task."""

@@ -26,6 +26,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
     ForeignConversationError,
     FoundMessage,
     Observer,
+    RepeatedMessageError,
     SupersededError,
     TaskEndedError,
     TaskPage,
@@ -92,6 +93,8 @@ class MemoryEventLog:
             raise ValueError(f"the event log already has task {task.id!r}")
         if not self._may_use(caller, task.context_id):
             raise ForeignConversationError(task.context_id)
+        for message in task.history[:1]:
+            await self._check_new(task.context_id, message)
         if caller.owner and not self._has_tasks(task.context_id):
             self._access[task.context_id] = ConversationAccess(caller.owner, caller.via, groups)
         self._records[task.id] = TaskRecord(task)
@@ -99,7 +102,9 @@ class MemoryEventLog:
         self._update_indexes(task.id)
 
     async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
-        self._open(task_id).add_message(message)
+        record = self._open(task_id)
+        await self._check_new(record.fold.context_id, message)
+        record.add_message(message)
         self._runs[task_id].callers.append(caller)
 
     async def request(self, task_id: str) -> StoredRequest | None:
@@ -267,6 +272,10 @@ class MemoryEventLog:
         if not self._has_tasks(context_id):
             self._access.pop(context_id, None)
         return len(ended)
+
+    async def _check_new(self, context_id: str, message: Message) -> None:
+        if message.message_id and await self.find_message(context_id, message.message_id) is not None:
+            raise RepeatedMessageError(message.message_id)
 
     def _row(self, context_id: str, records: Sequence[TaskRecord]) -> ConversationRow:
         last = max(records, key=lambda record: (not record.ended, record.fold.changed_ns))

@@ -23,7 +23,6 @@ from ai_platform_engineering.storage.event_log.conversations import Conversation
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
     Entry,
-    ForeignConversationError,
     FoundMessage,
     Observer,
     RecordedEffect,
@@ -135,11 +134,9 @@ class SqliteEventLog:
         self._numbers += 1
         cached = CachedTask(self._numbers, TaskRecord(task))
 
-        def settle(is_new: bool | None) -> None:
-            if is_new is None:
-                raise ForeignConversationError(task.context_id)
-            if not is_new:
-                raise ValueError(f"the event log already has task {task.id!r}")
+        def settle(refusal: Exception | None) -> None:
+            if refusal is not None:
+                raise refusal
             self._cache.put(task.id, cached)
 
         creating = creation(cached.number, cached.record, caller, groups)
@@ -149,10 +146,11 @@ class SqliteEventLog:
         cached = await self._open(task_id)
         copy = Message()
         copy.CopyFrom(message)
-        insert = addition(cached.number, cached.messages, cached.last, copy, caller)
-        cached.messages += 1
+        insert = addition(cached.number, cached.record.fold.context_id, cached.last, copy, caller)
 
-        def settle(_: None) -> None:
+        def settle(refusal: Exception | None) -> None:
+            if refusal is not None:
+                raise refusal
             cached.record.add_message(copy)
             self._cache.put(task_id, cached)
 
@@ -375,7 +373,7 @@ class SqliteEventLog:
             cached.writes -= 1
             try:
                 settled = settle(result)
-            except ValueError as error:
+            except Exception as error:  # the caller waits for it
                 error_for(done)(error)
             else:
                 result_for(done)(settled)

@@ -11,8 +11,13 @@ from collections.abc import Callable, Sequence
 from a2a.types.a2a_pb2 import Message, TaskStatusUpdateEvent
 
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
-from ai_platform_engineering.storage.event_log.event_log import Claim, RecordedEffect
-from ai_platform_engineering.storage.event_log.reader import read_access
+from ai_platform_engineering.storage.event_log.event_log import (
+    Claim,
+    ForeignConversationError,
+    RecordedEffect,
+    RepeatedMessageError,
+)
+from ai_platform_engineering.storage.event_log.reader import find_message, read_access
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of
@@ -20,10 +25,10 @@ from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of
 
 def creation(
     number: int, record: TaskRecord, caller: Principal, groups: frozenset[str]
-) -> Callable[[sqlite3.Connection], bool | None]:
-    """A write that inserts a task. It returns False if the log has the task, and None if its conversation is one that
-    the caller may not use."""
+) -> Callable[[sqlite3.Connection], Exception | None]:
+    """A write that inserts a task. It returns the error if the task must not be inserted."""
     task, now = record.submitted, time.time_ns()
+    message_id = task.history[0].message_id if task.history else ""
     row = (
         number,
         task.id,
@@ -33,34 +38,42 @@ def creation(
         record.fold.changed_ns,
         now if record.ended else None,
         task.SerializeToString(),
-        task.history[0].message_id if task.history else "",
+        message_id,
         _stored(caller),
     )
 
-    def insert(connection: sqlite3.Connection) -> bool | None:
+    def insert(connection: sqlite3.Connection) -> Exception | None:
         if not _admit(connection, task.context_id, caller, groups):
-            return None
+            return ForeignConversationError(task.context_id)
+        found = _found(connection, task.context_id, message_id)
+        if found not in (None, task.id):
+            return RepeatedMessageError(message_id)
         cursor = connection.execute(
             "INSERT OR IGNORE INTO task"
             " (number, id, context_id, state, created_ns, changed_ns, ended_ns, submitted, message_id, caller)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             row,
         )
-        return cursor.rowcount == 1
+        return None if cursor.rowcount == 1 else ValueError(f"the event log already has task {task.id!r}")
 
     return insert
 
 
 def addition(
-    number: int, place: int, after: int, message: Message, caller: Principal
-) -> Callable[[sqlite3.Connection], None]:
-    """A write that inserts a later message to a task."""
-    row = (number, place, after, message.SerializeToString(), message.message_id, _stored(caller))
+    number: int, context_id: str, after: int, message: Message, caller: Principal
+) -> Callable[[sqlite3.Connection], Exception | None]:
+    """A write that inserts a later message to a task. It returns the error if its conversation has the message."""
+    row = (number, number, after, message.SerializeToString(), message.message_id, _stored(caller))
 
-    def insert(connection: sqlite3.Connection) -> None:
+    def insert(connection: sqlite3.Connection) -> Exception | None:
+        if _found(connection, context_id, message.message_id) is not None:
+            return RepeatedMessageError(message.message_id)
         connection.execute(
-            "INSERT INTO message (task, place, after, body, message_id, caller) VALUES (?, ?, ?, ?, ?, ?)", row
+            "INSERT INTO message (task, place, after, body, message_id, caller)"
+            " VALUES (?, (SELECT count(*) FROM message WHERE task = ?), ?, ?, ?, ?)",
+            row,
         )
+        return None
 
     return insert
 
@@ -130,6 +143,12 @@ def begin_effect(
 
 def finish_effect(connection: sqlite3.Connection, number: int, call_id: str, result: str) -> None:
     connection.execute("UPDATE effect SET result = ? WHERE task = ? AND call_id = ?", (result, number, call_id))
+
+
+def _found(connection: sqlite3.Connection, context_id: str, message_id: str) -> str | None:
+    """The task of a message in a conversation. Messages without an id are always new."""
+    found = find_message(connection, context_id, message_id) if message_id else None
+    return None if found is None else found.task_id
 
 
 def _admit(connection: sqlite3.Connection, context_id: str, caller: Principal, groups: frozenset[str]) -> bool:

@@ -19,7 +19,7 @@ class CachedTask:
     `epoch` is that of the last claim by this process; 0 if there was none.
     """
 
-    __slots__ = ("__weakref__", "ends", "epoch", "last", "messages", "number", "record", "writes")
+    __slots__ = ("__weakref__", "ends", "epoch", "last", "number", "record", "writes")
 
     def __init__(self, number: int, record: TaskRecord) -> None:
         self.number = number
@@ -31,7 +31,6 @@ class CachedTask:
     def roll_back(self) -> None:
         """Reset the counters to what is committed."""
         self.last = self.record.last
-        self.messages = self.record.turns - 1
         self.ends = self.record.ended
 
 

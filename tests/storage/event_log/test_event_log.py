@@ -27,7 +27,8 @@ def message(text: str = "hello", message_id: str = "q1") -> Message:
 def submitted(task_id: str = "t", context_id: str = "c") -> Task:
     status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
     status.timestamp.GetCurrentTime()
-    return Task(id=task_id, context_id=context_id, status=status, history=[message()])
+    first = message(message_id="q1" if task_id == "t" else f"q1 of {task_id}")
+    return Task(id=task_id, context_id=context_id, status=status, history=[first])
 
 
 def deltas(count: int, message_id: str = "m1") -> list[Event]:

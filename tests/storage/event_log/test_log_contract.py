@@ -6,9 +6,10 @@ import asyncio
 import random
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pytest
@@ -24,8 +25,10 @@ from ai_platform_engineering.storage.event_log.conversations import Conversation
 from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     EventLog,
+    ForeignConversationError,
     FoundMessage,
     RecordedEffect,
+    RepeatedMessageError,
     StoredRequest,
     SupersededError,
     TaskEndedError,
@@ -42,6 +45,8 @@ from tests.strategies import runs
 
 pytest_plugins = ("tests.services.fixtures",)
 
+T = TypeVar("T")
+
 QUESTION = InputRequired((Form("form-1", "Which?"),))
 ANSWER = FinalResult("done", "m1")
 
@@ -50,10 +55,11 @@ def message(message_id: str = "q1") -> Message:
     return Message(message_id=message_id, role=Role.ROLE_USER, parts=[Part(text="hello")])
 
 
-def submitted(task_id: str = "t", context_id: str = "c") -> Task:
+def submitted(task_id: str = "t", context_id: str = "c", message_id: str = "") -> Task:
     status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
     status.timestamp.GetCurrentTime()
-    return Task(id=task_id, context_id=context_id, status=status, history=[message()])
+    first = message(message_id or ("q1" if task_id == "t" else f"q1 of {task_id}"))
+    return Task(id=task_id, context_id=context_id, status=status, history=[first])
 
 
 def deltas(count: int) -> list[Event]:
@@ -302,7 +308,7 @@ async def test_listing_pages_through_every_conversation_newest_change_first(log:
         (1, TaskState.TASK_STATE_COMPLETED),
     ]
     assert rows[2].changed_ns == 5_000_000_005_000_000_000
-    assert (rows[2].first.id, rows[2].first.history[0].message_id) == ("t0", "q1")
+    assert (rows[2].first.id, rows[2].first.history[0].message_id) == ("t0", "q1 of t0")
     await log.prune(max_tasks=0, max_age_days=0)
     assert await listed(log) == [["c0"]]
 
@@ -488,6 +494,58 @@ async def test_a_message_that_is_sent_again_is_found_in_its_conversation(log: Ev
     assert await log.find_message("other", "q1") is None
 
 
+async def test_of_principals_that_begin_one_conversation_at_once_one_owns_it(log: EventLog) -> None:
+    people = [Principal("token", name) for name in ("ada", "bob")]
+    tasks = [submitted(person.subject or "", "c") for person in people]
+    results = await asyncio.gather(*map(log.create, tasks, people), return_exceptions=True)
+    assert [type(result) for result in results] == [type(None), ForeignConversationError]
+
+
+async def test_of_messages_with_one_id_at_once_one_is_stored(log: EventLog) -> None:
+    async with AsyncExitStack() as stack:
+        logs = [log]
+        if isinstance(log, PostgresEventLog):
+            logs += [await stack.enter_async_context(reopened(log).opened()) for _ in range(2)]
+        for number in range(10):
+            conversation = f"c{number}"
+            tasks = [submitted(f"t{number}-{place}", conversation, "q1") for place in range(6)]
+            writes = [logs[place % len(logs)].create(task) for place, task in enumerate(tasks)]
+            (winner,) = await stored(tasks, writes)
+            found = FoundMessage(winner.id, 0)
+            assert [await each.find_message(conversation, "q1") for each in logs] == [found] * len(logs)
+
+            writes = [each.add_message(winner.id, message("q2")) for each in logs * 3]
+            assert len(await stored(writes, writes)) == 1
+            # It becomes the first message of a task or an answer, depending on when the form is read.
+            other = submitted(f"t{number}", conversation, "q3")
+            writes = [logs[0].create(other), logs[-1].add_message(winner.id, message("q3"))]
+            assert len(await stored(writes, writes)) == 1
+
+            for refused in (log.create(submitted("u", conversation, "q2")), log.add_message(winner.id, message("q1"))):
+                with pytest.raises(RepeatedMessageError):
+                    await refused
+            await log.add_message(winner.id, message("q4"))
+            task = await log.task(winner.id)
+            assert task is not None
+            assert [sent.message_id for sent in task.history if sent.message_id != "q3"] == ["q1", "q2", "q4"]
+
+
+async def stored(items: Sequence[T], writes: Sequence[Awaitable[None]]) -> list[T]:
+    """The items whose writes succeeded. All others were refused as repeated messages."""
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert all(result is None or isinstance(result, RepeatedMessageError) for result in results), results
+    return [item for item, result in zip(items, results, strict=True) if result is None]
+
+
+async def test_an_id_can_be_used_again_after_its_conversation_was_deleted(log: EventLog, writer: Writer) -> None:
+    await log.add_message("t", message("q2"))
+    await writer.write(ANSWER)
+    await log.create(submitted("other", "d", "q1"))
+    await log.delete_conversation("c")
+    for task_id, message_id in (("t1", "q1"), ("t2", "q2")):
+        await log.create(submitted(task_id, message_id=message_id))
+
+
 async def test_a_claim_ends_the_one_before(log: EventLog, writer: Writer) -> None:
     first = await log.claim("t", 0)
     await log.append("t", encode(writer.state, deltas(1)[0]), first.epoch)
@@ -665,7 +723,7 @@ def test_any_interleaving_of_writers_and_followers(make_log: MakeLog, kind: str,
             await pauses()
         if chance.random() < 0.3:
             await writer.write(QUESTION)
-            await log.add_message(task_id, message("q2"))
+            await log.add_message(task_id, message(f"q2 of {task_id}"))
             await pauses()
             await writer.write(*deltas(2))
         return (await writer.write(ANSWER))[-1].seq

@@ -22,6 +22,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
     FoundMessage,
     RecordedEffect,
+    RepeatedMessageError,
     SupersededError,
     TaskEndedError,
     TaskQuery,
@@ -206,7 +207,7 @@ async def test_of_an_answer_and_an_expiry_at_two_replicas_one_counts(
         writer = await Writer(here, task_id).begin()
         await writer.write(QUESTION)
         answered, ended = await asyncio.gather(
-            here.add_message(task_id, message("q2")),
+            here.add_message(task_id, message(f"q2 of {task_id}")),
             there.end_waiting(task_id, encode(writer.state, Canceled())),
             return_exceptions=True,
         )
@@ -488,16 +489,20 @@ async def test_before_it_is_opened_and_after_it_was_closed(database: str, server
             assert log.problem is None
 
 
-async def test_tables_without_names_of_conversations_get_them(postgres: PostgresServer) -> None:
+async def test_the_tables_of_earlier_formats_are_migrated(postgres: PostgresServer) -> None:
     with new_database(postgres.address()) as address:
         async with PostgresEventLog(LogAddress(address)).opened() as log:
             await Writer(log).begin()
-        query(address, "DROP TABLE event_log.conversation, event_log.access")
+        query(address, "DROP TABLE event_log.conversation, event_log.access, event_log.sent")
         query(address, "UPDATE event_log.format SET number = 1")
         async with PostgresEventLog(LogAddress(address)).opened() as log:
             assert await log.rename("c", "Versions")
             assert await log.name("c") == "Versions"
-        assert query(address, "SELECT number FROM event_log.format") == [(3,)]
+            assert await log.find_message("c", "q1") == FoundMessage("t", 0)
+            await log.create(submitted("u", message_id="q2"))
+            with pytest.raises(RepeatedMessageError):
+                await log.add_message("t", message("q2"))
+        assert query(address, "SELECT number FROM event_log.format") == [(4,)]
 
 
 async def test_a_database_that_cannot_be_used_is_named_with_the_way_out(postgres: PostgresServer) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.long, pytest.mark.process]
 
 QUESTION = "show the status of the guestbook app"
 RETURN_SECONDS = 60
+ROUNDS = 20
 
 
 @pytest.fixture
@@ -93,6 +95,48 @@ async def test_any_supervisor_answers_for_the_tasks_of_all(environ: dict[str, st
         both = [await rpc(url, "tasks/get", id=caller.task_id) for url in (one.url, two.url)]
         assert both[0] == both[1]
         assert "guestbook" in await answer(other, "talk")
+
+
+async def streamed(url: str, text: str, message_id: str, context: str) -> list[tuple[str, dict[str, Any]]]:
+    """The numbers and the results of a stream."""
+    message = {
+        "messageId": message_id,
+        "contextId": context,
+        "role": "user",
+        "parts": [{"kind": "text", "text": text}],
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": message}}
+    found = []
+    async with httpx.AsyncClient(timeout=RETURN_SECONDS) as http, http.stream("POST", url, json=body) as response:
+        async for line in response.aiter_lines():
+            name, _, value = line.partition(": ")
+            if name == "id":
+                number = value
+            elif name == "data":
+                found.append((number, json.loads(value)["result"]))
+    return found
+
+
+async def test_a_message_that_arrives_at_two_supervisors_at_once_is_worked_on_once(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    environ |= {"REQUIRE_APPROVAL_OVERRIDES": "argocd.version_service__version=always", "OFFLINE_MODEL_DELAY": "0"}
+    async with (
+        CommandLine(["serve", "--port", "0"], at(environ, tmp_path / "one")) as one,
+        CommandLine(["serve", "--port", "0"], at(environ, tmp_path / "two")) as two,
+    ):
+        for number in range(ROUNDS):
+            context = f"c{number}"
+            for text in ("show argocd version", "approve"):
+                streams = (streamed(url, text, f"{text} {number}", context) for url in (one.url, two.url))
+                here, there = await asyncio.wait_for(asyncio.gather(*streams), RETURN_SECONDS)
+                assert here[0][1]["id"] == there[0][1]["id"]
+                assert here[1:] == there[1:]
+            listed: Any = await rpc(one.url, "ListTasks", contextId=context)
+            (task,) = listed["result"]["tasks"]
+            assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+            sent = [message["messageId"] for message in task["history"] if message["role"] == "ROLE_USER"]
+            assert sent == [f"show argocd version {number}", f"approve {number}"]
 
 
 async def test_commands_read_and_delete_what_is_in_the_database(

@@ -27,6 +27,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
     FoundMessage,
     Observer,
     RecordedEffect,
+    RepeatedMessageError,
     Snapshot,
     StoredRequest,
     SupersededError,
@@ -125,10 +126,14 @@ class PostgresEventLog:
 
         try:
             await self._parts.writer.submit(statements.create(self._server, task, caller, groups), settle)
-        except NothingWrittenError:
+        except (NothingWrittenError, UnknownTaskError):
             access = await self.access(task.context_id)
             if access is not None and not access.allows(caller):
                 raise ForeignConversationError(task.context_id) from None
+            for message in task.history[:1]:
+                found = await self.find_message(task.context_id, message.message_id)
+                if found is not None and found.task_id != task.id:
+                    raise RepeatedMessageError(message.message_id) from None
             raise ValueError(f"the event log already has task {task.id!r}") from None
 
     async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
@@ -142,7 +147,10 @@ class PostgresEventLog:
                 self._catch_up(replica)
 
         write = statements.add_message(self._server, self._channel, task_id, copy, caller)
-        await self._parts.writer.submit(write, settle)
+        try:
+            await self._parts.writer.submit(write, settle)
+        except NothingWrittenError:
+            raise RepeatedMessageError(message.message_id) from None
 
     async def request(self, task_id: str) -> StoredRequest | None:
         return await self._read(lambda reader: reader.request(task_id))

@@ -48,6 +48,20 @@ SELECT DISTINCT ON (server, context_id) server, context_id,
 FROM event_log.task WHERE caller IS NOT NULL ORDER BY server, context_id, number;
 """
 
+# Decides which of two processes stores a message that both get at the same time. Messages that earlier versions have
+# stored are not in it. The foreign key deletes the rows with their tasks, also if an earlier version prunes.
+_SENT: Final[LiteralString] = """
+CREATE TABLE event_log.sent (
+    server text COLLATE "C" NOT NULL,
+    context_id text COLLATE "C" NOT NULL,
+    message_id text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (server, context_id, message_id),
+    FOREIGN KEY (task_id, server) REFERENCES event_log.task (id, server) ON DELETE CASCADE
+);
+CREATE INDEX sent_by_task ON event_log.sent (task_id, server);
+"""
+
 # Events have no foreign key: its check would cost more than the insertion. `write_id` names the write, so that a write
 # whose commit was not confirmed is not repeated; of several events in one write only the first has it.
 _TABLES: Final[LiteralString] = f"""
@@ -106,6 +120,7 @@ CREATE TABLE event_log.effect (
 );
 {_NAMES}
 {_ACCESS}
+{_SENT}
 """
 
 
@@ -120,4 +135,6 @@ class LogAddress(PostgresAddress):
     tables_gone = "Its tables are gone; restart the server, which creates them"
 
 
-LOG_SCHEMA: Final = Schema("event_log", format=3, tables=_TABLES, migrations={1: _NAMES, 2: _ACCESS + _OWNERS})
+LOG_SCHEMA: Final = Schema(
+    "event_log", format=4, tables=_TABLES, migrations={1: _NAMES, 2: _ACCESS + _OWNERS, 3: _SENT}
+)

@@ -72,14 +72,20 @@ WITH access AS (
     SELECT %(server)s, %(context_id)s, %(owner)s, %(via)s, %(groups)s::text[] WHERE %(owner)s <> ''
     ON CONFLICT (server, context_id) DO UPDATE SET owner = access.owner
     RETURNING owner, via, groups
+), allowed AS (
+    SELECT WHERE %(sees_everything)s OR EXISTS (
+        SELECT FROM access WHERE owner = %(owner)s OR via = %(bot)s OR groups && %(member_of)s::text[]
+    )
+), sent AS (
+    INSERT INTO event_log.sent (server, context_id, message_id, task_id)
+    SELECT %(server)s, %(context_id)s, %(message_id)s, %(id)s FROM allowed WHERE %(message_id)s <> ''
+    ON CONFLICT DO NOTHING RETURNING task_id
 ), inserted AS (
     INSERT INTO event_log.task
         (server, id, context_id, message_id, state, created_ns, changed_ns, ended_ns, caller, submitted)
     SELECT %(server)s, %(id)s, %(context_id)s, %(message_id)s, %(state)s, %(created_ns)s, %(changed_ns)s,
         %(ended_ns)s, %(caller)s, %(submitted)b
-    WHERE %(sees_everything)s OR EXISTS (
-        SELECT FROM access WHERE owner = %(owner)s OR via = %(bot)s OR groups && %(member_of)s::text[]
-    )
+    FROM allowed WHERE %(message_id)s = '' OR EXISTS (SELECT FROM sent)
     ON CONFLICT DO NOTHING RETURNING number
 )
 SELECT number FROM inserted UNION ALL
@@ -90,9 +96,18 @@ WITH known AS (
     SELECT message.place, message.after, task.number FROM event_log.task AS task
     JOIN event_log.message AS message ON message.task = task.number
     WHERE task.id = %(id)s AND task.server = %(server)s AND message.write_id = %(write_id)s
+), open_task AS (
+    SELECT context_id FROM event_log.task
+    WHERE id = %(id)s AND server = %(server)s AND ended_ns IS NULL AND NOT EXISTS (SELECT FROM known)
+    FOR NO KEY UPDATE
+), sent AS (
+    INSERT INTO event_log.sent (server, context_id, message_id, task_id)
+    SELECT %(server)s, context_id, %(message_id)s, %(id)s FROM open_task WHERE %(message_id)s <> ''
+    ON CONFLICT DO NOTHING RETURNING task_id
 ), updated AS (
     UPDATE event_log.task SET messages = messages + 1
-    WHERE id = %(id)s AND server = %(server)s AND ended_ns IS NULL AND NOT EXISTS (SELECT FROM known)
+    WHERE id = %(id)s AND server = %(server)s AND EXISTS (SELECT FROM open_task)
+        AND (%(message_id)s = '' OR EXISTS (SELECT FROM sent))
     RETURNING messages - 1 AS place, last AS after, number, last, messages
 ), inserted AS (
     INSERT INTO event_log.message (task, place, after, message_id, caller, write_id, body)

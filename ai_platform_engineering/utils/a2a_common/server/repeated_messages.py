@@ -30,7 +30,8 @@ class RepeatedMessages:
     async def checked(self, message: Message) -> AsyncIterator[Snapshot | None]:
         """The task of a message that was accepted before, as it was then; None if the message is new.
 
-        A new message must be stored inside this context: the same message of another request waits meanwhile.
+        A new message must be stored inside this context: the same message of another request waits meanwhile. If it
+        arrives at another process, the log stores it once.
         """
         if not message.context_id:
             yield None
@@ -40,12 +41,13 @@ class RepeatedMessages:
             await earlier.wait()
         done = self._in_progress[key] = asyncio.Event()
         try:
-            yield await self._find(message)
+            yield await self.find(message)
         finally:
             del self._in_progress[key]
             done.set()
 
-    async def _find(self, message: Message) -> Snapshot | None:
+    async def find(self, message: Message) -> Snapshot | None:
+        """The task of a message that was accepted before, as it was then."""
         found = await self._log.find_message(message.context_id, message.message_id)
         task = await self._log.task(found.task_id) if found is not None else None
         if found is None or task is None:

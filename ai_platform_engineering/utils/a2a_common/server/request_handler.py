@@ -44,6 +44,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     EventLog,
     ForeignConversationError,
+    RepeatedMessageError,
     Snapshot,
     StoredRequest,
     TaskEndedError,
@@ -260,7 +261,15 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         async with self._repeated.checked(message) as accepted_before:
             if accepted_before is not None:
                 return Accepted(accepted_before, "repeated")
-            return await self._accept_new(params, context, named, sender)
+            names = message.task_id
+            try:
+                return await self._accept_new(params, context, named, sender)
+            except (A2AError, RepeatedMessageError):
+                # Another process may have accepted the message meanwhile. That also changes what a check finds.
+                message.task_id = names
+                if (accepted_before := await self._repeated.find(message)) is None:
+                    raise
+                return Accepted(accepted_before, "repeated")
 
     @asynccontextmanager
     async def _within_budget(self, caller: Principal, task_id: str) -> AsyncIterator[None]:
