@@ -337,8 +337,15 @@ def supervisor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.terminate()
 
 
-@pytest.mark.parametrize("command", CURL, ids=str)
-def test_curl_commands_are_answered(command: Command, supervisor: str) -> None:
+@pytest.mark.parametrize("page", sorted({command.block.page for command in CURL}), ids=lambda page: page.name)
+def test_curl_commands_are_answered(page: Path, supervisor: str) -> None:
+    """One after the other: some of them read or delete what another one has stored."""
+    for command in CURL:
+        if command.block.page == page:
+            check_answer(command, supervisor)
+
+
+def check_answer(command: Command, supervisor: str) -> None:
     assert any(ADDRESS in word for word in command.words)
     result = subprocess.run(
         ["curl", "--silent", "--show-error", *(word.replace(ADDRESS, supervisor) for word in command.words[1:])],
@@ -347,11 +354,11 @@ def test_curl_commands_are_answered(command: Command, supervisor: str) -> None:
         encoding="utf-8",
         timeout=60,
     )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout
+    assert result.returncode == 0, f"{command}: {result.stderr}"
+    assert result.stdout, command
     expected = [block.text for block in blocks_of("text") if block.page == command.block.page]
     position = 0
     for line in "".join(expected).splitlines():
         found = result.stdout.find(line, position)
-        assert found >= 0, f"{line!r} did not come, or not in this order"
+        assert found >= 0, f"{command}: {line!r} did not come, or not in this order"
         position = found
