@@ -5,6 +5,7 @@ Addresses in the page are relative: behind a proxy it works under any path that 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -32,6 +33,8 @@ _MEDIA_TYPES: Final = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
+_MAX_IN_MEMORY: Final = 64_000
+"""Bytes of a file. A larger one, of the parts that draw diagrams, is read when a browser asks for it."""
 _REFUSED: Final = re.compile(r"q=0(\.0*)?")
 _INDEX: Final = "index.html"
 _DIAGRAM: Final = "diagram.html"
@@ -68,17 +71,17 @@ reached, then restart the supervisor.</p>
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One file of the page, in all encodings; `None` is the plain one."""
+    """One file of the page, in all encodings; `None` is the plain one. A large variant is the path of its file."""
 
     media_type: str
-    variants: Mapping[str | None, bytes]
+    variants: Mapping[str | None, bytes | Path]
     etag: str
     policy: str | None
     is_hashed: bool
     # Browsers load modules of another origin, which that of the frame for diagrams is, only with permission.
     is_for_all_origins: bool
 
-    def response(self, request: Request) -> Response:
+    async def response(self, request: Request) -> Response:
         headers = {
             **_HEADERS,
             "ETag": self.etag,
@@ -95,11 +98,17 @@ class _File:
         encoding = _accepted(request.headers.get("accept-encoding", ""), self.variants)
         if encoding is not None:
             headers["Content-Encoding"] = encoding
-        return Response(self.variants[encoding], media_type=self.media_type, headers=headers)
+        content = self.variants[encoding]
+        if isinstance(content, Path):
+            try:
+                content = await asyncio.to_thread(content.read_bytes)
+            except FileNotFoundError:  # another version was installed meanwhile
+                return Response(status_code=404, headers=_HEADERS)
+        return Response(content, media_type=self.media_type, headers=headers)
 
 
 class Page:
-    """The files of the page, read once. `paths` are those that are served."""
+    """The files of the page. `paths` are those that are served."""
 
     def __init__(self, built: Path = BUILT) -> None:
         self._files = _read(built)
@@ -118,7 +127,7 @@ class Page:
 
 def _serve(file: _File) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     async def serve(request: Request) -> Response:
-        return file.response(request)
+        return await file.response(request)
 
     return serve
 
@@ -134,11 +143,11 @@ def _read(built: Path) -> dict[str, _File]:
         if not file.is_file() or file.suffix in _ENCODINGS:
             continue
         content = file.read_bytes()
-        variants: dict[str | None, bytes] = {None: content}
+        variants: dict[str | None, bytes | Path] = {None: _kept(file, content)}
         for suffix, encoding in _ENCODINGS.items():
             encoded = file.with_name(file.name + suffix)
             if encoded.is_file():
-                variants[encoding] = encoded.read_bytes()
+                variants[encoding] = _kept(encoded, encoded.read_bytes())
         path = f"/{file.relative_to(built).as_posix()}"
         files[path] = _File(
             media_type=_MEDIA_TYPES.get(file.suffix, "application/octet-stream"),
@@ -152,7 +161,11 @@ def _read(built: Path) -> dict[str, _File]:
     return files
 
 
-def _accepted(header: str, variants: Mapping[str | None, bytes]) -> str | None:
+def _kept(file: Path, content: bytes) -> bytes | Path:
+    return content if len(content) <= _MAX_IN_MEMORY else file
+
+
+def _accepted(header: str, variants: Mapping[str | None, object]) -> str | None:
     """The smallest variant that the browser accepts."""
     wanted = [part.split(";") for part in header.lower().replace(" ", "").split(",")]
     accepted = {name for name, *parameters in wanted if not any(map(_REFUSED.fullmatch, parameters))}
