@@ -72,7 +72,7 @@ make bench
 # All other measurements are in the section with the model in the process.
 _SECTIONS: Final = {
     "provider": ("provider",),
-    "stores": ("stores", "takeover", "replicas", "workers"),
+    "stores": ("stores", "takeover", "replicas", "workers", "access"),
     "skills": ("skills",),
     "knowledge": ("retrieval", "knowledge"),
     "own-code": ("own-code",),

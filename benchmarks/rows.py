@@ -43,6 +43,7 @@ AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
         "stores.default": Aim(1.2),
         "takeover.replica.slowest": Aim(5),
         "workers.ratio": Aim(1.7, at_least=True),
+        "access.ratio": Aim(1.05),
         "retrieval.alone.ndcg": Aim(1.0),
         "retrieval.alone.recall": Aim(1.0),
     }
@@ -116,7 +117,7 @@ class Subjects(NamedTuple):
 
 _SUBJECTS: Final = {
     "provider": 0,
-    **dict.fromkeys(("stores", "takeover", "replicas", "workers"), 2),
+    **dict.fromkeys(("stores", "takeover", "replicas", "workers", "access"), 2),
     **dict.fromkeys(("retrieval", "knowledge"), 3),
     "skills": 4,
     "own-code": 5,

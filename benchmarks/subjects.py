@@ -80,6 +80,7 @@ class Served:
     process: Process
     others: Sequence[Process] = ()
     question: str = QUESTION
+    bearer: str | None = None
 
     def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
         before, began = _clocks(self.process, *self.others), time.perf_counter()
@@ -105,7 +106,9 @@ class Served:
     async def _answers(self, requests: int, streams: int, context: str | None) -> list[Answered]:
         waiting = iter(range(requests))
         async with AsyncExitStack() as stack:
-            connections = [await stack.enter_async_context(Connection(self.process.url)) for _ in range(streams)]
+            connections = [
+                await stack.enter_async_context(Connection(self.process.url, self.bearer)) for _ in range(streams)
+            ]
 
             async def work(connection: Connection) -> list[Answered]:
                 return [await connection.ask(self.question, context) for _ in waiting]
@@ -144,10 +147,12 @@ def product(
     options: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
     provider: str | None = None,
+    bearer: str | None = None,
 ) -> Iterator[Served]:
     """The supervisor on a server, the agent that is asked inside it or on a server of its own.
 
-    `provider` is the address of a model provider, in place of the models in the processes.
+    `provider` is the address of a model provider, in place of the models in the processes. `bearer` is the token of
+    the requests.
     """
     with ExitStack() as stack:
         if provider is not None:
@@ -162,7 +167,7 @@ def product(
             others.append(stack.enter_context(started("benchmarks.serve", "agent", *options, environ=place)))
             settings |= {"DISTRIBUTED_AGENTS": "argocd", "ARGOCD_AGENT_URL": others[0].url}
         supervisor = stack.enter_context(started("benchmarks.serve", "supervisor", *options, environ=settings))
-        yield Served(supervisor, others)
+        yield Served(supervisor, others, bearer=bearer)
 
 
 @contextmanager

@@ -33,7 +33,8 @@ class Frame:
 class Connection:
     """One connection to a server; one request at a time."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, bearer: str | None = None) -> None:
+        self._bearer = bearer
         address = urlsplit(url)
         self._host, self._port = address.hostname or "", address.port or 80
 
@@ -100,7 +101,7 @@ class Connection:
         return None
 
     async def _send(self, method: str, params: dict[str, Any], after: int | None = None) -> None:
-        self._writer.write(_request(self._host, method, params, after))
+        self._writer.write(_request(self._host, method, params, after, self._bearer))
         await self._writer.drain()
 
 
@@ -116,9 +117,13 @@ def _message(question: str) -> dict[str, Any]:
     return {"role": "user", "parts": [{"kind": "text", "text": question}], "messageId": f"m{next(_numbers)}"}
 
 
-def _request(host: str, method: str, params: dict[str, Any], after: int | None = None) -> bytes:
+def _request(
+    host: str, method: str, params: dict[str, Any], after: int | None = None, bearer: str | None = None
+) -> bytes:
     body = json.dumps({"jsonrpc": "2.0", "id": next(_numbers), "method": method, "params": params}).encode()
     head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     if after is not None:
         head += f"\r\nLast-Event-ID: {after}"
+    if bearer is not None:
+        head += f"\r\nAuthorization: Bearer {bearer}"
     return head.encode() + b"\r\n\r\n" + body

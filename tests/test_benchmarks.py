@@ -103,6 +103,7 @@ NAMES = {
     *(f"knowledge.sqlite.{size}.{cost}" for size in QUICK.chunks for cost in COSTS),
     *("stores.memory.memory", "stores.sqlite.memory", "stores.memory.sqlite", "stores.sqlite.sqlite", "stores.default"),
     *("takeover.restart", "takeover.restart.slowest", "takeover.restart.start"),
+    *("access.open", "access.protected", "access.ratio"),
 }
 CPU_OF_POSTGRES = {*(f"stores.{store}.server" for store in IN_POSTGRES), "workers.1.database", "workers.2.database"}
 # Where there is no server, these are left out.

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from benchmarks.effort import Effort
+from benchmarks.measurements.access import access
 from benchmarks.measurements.growth import agents, turns
 from benchmarks.measurements.idle_streams import idle_streams
 from benchmarks.measurements.knowledge import knowledge
@@ -53,6 +54,7 @@ EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
         "takeover": takeover,
         "replicas": replicas,
         "workers": workers,
+        "access": access,
         "skills": skills,
         "retrieval": retrieval,
         "knowledge": knowledge,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from benchmarks.markdown import cell, table
+from benchmarks.measurements.access import MAX_STREAMS as ACCESS_STREAMS
+from benchmarks.measurements.access import RULES
 from benchmarks.measurements.replicas import LABELS as PLACES
 from benchmarks.measurements.stores import MAX_STREAMS as STORE_STREAMS
 from benchmarks.measurements.workers import LABELS as WORKERS
@@ -39,7 +41,7 @@ servers are on the same machine, Postgres without `fsync`, as in the tests.
   restarted process, to which it subscribes with `Last-Event-ID` as soon as that is ready.
 - A replica takes over the tasks of another one that has had no heartbeat for three seconds. The aim is {kill} s or
   less, also for the slowest.
-{replicas}
+{replicas}{access}
 {run}
 
 """
@@ -62,6 +64,15 @@ _REPLICAS: Final = """
   two cores.
 - The workers share the cores of the machine with Postgres, the model's server and the client, whose CPU is in the
   table. On two cores, a sum near 200 % means that the machine limits the requests per second.
+"""
+_ACCESS: Final = """
+### Sign-in, policy and audit
+
+{access}
+
+- {streams} requests at once. One server is open to everybody and writes no audit record. The other one requires access
+  tokens of an issuer (ES256), has a policy of {rules} rules, and writes the audit record. They took turns; compared is
+  the median of the ratios of all rounds. The aim is {aim}x or less.
 """
 _MISSING: Final = "- Not measured, because it is not installed (`make services`): {names}.\n"
 _KILLS: Final = {"replica": "two replicas, Postgres", "restart": "one process, SQLite, restarted at once"}
@@ -87,6 +98,7 @@ def section(rows: Sequence[Row], run: str) -> str:
         takeover=_takeover(found),
         kill=f"{AIMS['takeover.replica.slowest'].limit:g}",
         replicas=_replicas(found) if "workers.ratio" in found else "",
+        access=_access(found) if "access.ratio" in found else "",
         run=run,
     )
 
@@ -108,6 +120,16 @@ def _takeover(found: Mapping[str, Row]) -> str:
         if f"takeover.{kind}" in found
     ]
     return table(("", *_KILL_MEASURES.values()), lines)
+
+
+def _access(found: Mapping[str, Row]) -> str:
+    rows = [found[name] for name in ("access.open", "access.protected", "access.ratio")]
+    return _ACCESS.format(
+        access=table(("What", "Value"), [(row.label, cell(row)) for row in rows]),
+        streams=ACCESS_STREAMS,
+        rules=RULES,
+        aim=f"{AIMS['access.ratio'].limit:g}",
+    )
 
 
 def _replicas(found: Mapping[str, Row]) -> str:
