@@ -1,8 +1,8 @@
 """Runs the suite in two parts: most tests side by side, then those marked `serial` one after the other.
 
-`python -m tests.suite default|slow|all|fast [arguments of pytest]`; the last line counts the tests of both parts. There
-are three workers per core, because most tests wait for processes half of their time. The fast selection has one part,
-and one worker per core: none of its tests waits, and every worker imports all test modules.
+`python -m tests.suite default|slow|all|fast [arguments of pytest]`; the last line counts the tests of both parts. The
+fast selection has one part, and one worker per core: none of its tests waits for a process, and every worker imports
+all test modules.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 def main(selection: str, *arguments: str) -> int:
     folders = [name for name in ("tests", "integration") if (ROOT / name).is_dir()]
     cores = len(os.sched_getaffinity(0))
-    workers = cores if selection == "fast" else 3 * max(2, cores)
+    workers = cores if selection == "fast" else 2 * max(2, cores)
     parts = [("not serial", [*folders, "--numprocesses", str(workers), "--dist", "worksteal"])]
     if selection != "fast" and (files := _serial_files(folders)):
         parts.append(("serial", files))
