@@ -41,12 +41,12 @@ async def test_a_person_signs_in_at_the_provider_asks_and_signs_out(
     await page.get_by_role("link", name="Sign in").click()
     await page.get_by_role("button", name="Decline").click()
     await expect(page.get_by_role("alert").first).to_have_text("The sign-in was declined. You can try again.")
-    assert page.url == f"{supervisor.url}/#/agents"
+    await expect(page).to_have_url(f"{supervisor.url}/#/agents")
 
     await page.get_by_role("link", name="Sign in").click()
     await page.get_by_role("button", name="Sign in as Ada").click()
     await expect(page.get_by_text("Signed in as Ada Lovelace")).to_be_visible()
-    assert page.url == f"{supervisor.url}/#/agents"
+    await expect(page).to_have_url(f"{supervisor.url}/#/agents")
     (cookie,) = await page.context.cookies(supervisor.url)
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     assert await page.evaluate("() => document.cookie") == ""

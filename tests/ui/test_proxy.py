@@ -190,7 +190,7 @@ async def test_a_person_asks_through_the_proxy(browser: Browser, tmp_path: Path)
             assert conversation.startswith(f"{site.url}#")
             await page.reload()
             await expect(page.get_by_role("button", name="Try again")).to_be_visible()
-            assert page.url == conversation
+            await expect(page).to_have_url(conversation)
             (cookie,) = await page.context.cookies()
             assert cookie["name"].startswith("__Host-")
             assert (cookie["secure"], cookie["httpOnly"]) == (True, True)
