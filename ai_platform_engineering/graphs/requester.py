@@ -14,8 +14,4 @@ def current_requester() -> Requester:
         context: RequestContext | None = get_runtime(RequestContext).context
     except (RuntimeError, KeyError):
         return Requester()
-    if context is None:
-        return Requester()
-    # With any other way of verification, the bearer value is a key, or the token of the bot that made a statement.
-    is_users = context.caller.verified_by == "token"
-    return Requester(context.caller, context.auth_token if is_users else None)
+    return Requester() if context is None else Requester(context.caller, context.callers_token)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import httpx
 
@@ -23,6 +23,9 @@ from ai_platform_engineering.utils.access_tokens import (
     Grant,
     TokenAuth,
 )
+
+_AUTHORIZATION: Final = "Authorization"
+_BEARER: Final = "Bearer "
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,9 @@ class UserHeaders(Protocol):
 
     async def of(self, requester: Requester) -> Mapping[str, str]:
         """Raises `NoUserTokenError`."""
+
+    def forget(self, headers: Mapping[str, str]) -> None:
+        """Use the headers no more, which the server refused."""
 
 
 def user_headers(server: McpServer, settings: Settings) -> UserHeaders | None:
@@ -82,6 +88,9 @@ class _SignedHeaders:
         token = self._tokens.sign_principal(self._key, requester.principal, self._audience)
         return {self._tokens.PRINCIPAL_HEADER: token}
 
+    def forget(self, headers: Mapping[str, str]) -> None:
+        """Each call has a new one."""
+
 
 class _ExchangedTokenHeaders:
     def __init__(self, server: McpServer, asked: TokenExchange, settings: Settings) -> None:
@@ -93,7 +102,7 @@ class _ExchangedTokenHeaders:
             )
         grant = replace(grant, audience=asked.audience, resource=asked.resource, scope=asked.scope)
         self._exchanged = ExchangedTokens(grant)
-        has_own = any(name.lower() == "authorization" for name in server.headers)
+        has_own = any(name.lower() == _AUTHORIZATION.lower() for name in server.headers)
         self.session_auth = None if has_own else TokenAuth(AccessTokens(grant))
 
     async def of(self, requester: Requester) -> Mapping[str, str]:
@@ -103,8 +112,11 @@ class _ExchangedTokenHeaders:
                 "for example after `platform-engineer login`"
             )
         try:
-            return {"Authorization": f"Bearer {await self._exchanged.token(requester.access_token)}"}
+            return {_AUTHORIZATION: f"{_BEARER}{await self._exchanged.token(requester.access_token)}"}
         except AccessTokenError as error:
             raise NoUserTokenError(
                 f"the access token of the user could not be exchanged. {error}".rstrip(".")
             ) from error
+
+    def forget(self, headers: Mapping[str, str]) -> None:
+        self._exchanged.forget(headers.get(_AUTHORIZATION, "").removeprefix(_BEARER))

@@ -32,6 +32,7 @@ from ai_platform_engineering.mcp.connection import (
     open_session,
 )
 from ai_platform_engineering.mcp.errors import (
+    CredentialsRefused,
     McpUnavailable,
     NotSent,
     NotStartable,
@@ -128,6 +129,8 @@ class SessionOwner:
         except NotSent as failure:
             raise McpUnavailable(f"{self._name} {failure.reason}. {call.tool} was not run{self._outlook}.") from None
         except RequestRefused as failure:
+            if isinstance(failure, CredentialsRefused) and self._users is not None:
+                self._users.forget(call.headers)
             raise McpUnavailable(f"{self._name} {failure.reason}. {call.tool} was not run.") from None
         except ResultLost as failure:
             raise McpUnavailable(

@@ -212,6 +212,11 @@ class ExchangedTokens:
         self._by_subject.move_to_end(key)
         return await tokens.token()
 
+    def forget(self, token: str) -> None:
+        """Drop a token that the service refused."""
+        for tokens in self._by_subject.values():
+            tokens.forget(token)
+
 
 class OwnBearer:
     """The bearer value that the supervisor sends to an agent: the agent's key, else the caller's access token, else an

@@ -151,8 +151,10 @@ async def test_a_server_that_refuses_the_user_is_reported_as_such(
     server = entry(remote.url, EXCHANGED, headers={"Authorization": "Bearer t0ken"})
     requester = Requester(ADA, issuer.token(sub="ada"))
     servers = await mcp_servers(server, requester=lambda: requester, **grant_of(issuer))
-    with pytest.raises(McpUnavailable, match=r"refused the credentials of this user \(HTTP 401 Unauthorized\)"):
-        await tool(servers, "echo").ainvoke({})
+    for _ in range(2):
+        with pytest.raises(McpUnavailable, match=r"refused the credentials of this user \(HTTP 401 Unauthorized\)"):
+            await tool(servers, "echo").ainvoke({})
+    assert issuer.calls["token"] == 2, "a token that was refused is not used again"
 
 
 async def test_a_client_that_gets_no_token_keeps_the_server_out(

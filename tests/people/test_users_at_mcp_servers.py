@@ -13,7 +13,7 @@ import yaml
 from joserfc import jwt
 from joserfc.jwk import OctKey
 
-from ai_platform_engineering.events import FinalResult, ToolFinished
+from ai_platform_engineering.events import FinalResult, InputRequired, ToolFinished
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from tests.invariants import check
@@ -31,7 +31,13 @@ SIGNED = {"signed_header": {"key": "${BILLING_KEY}"}}
 
 @asynccontextmanager
 async def supervisor(
-    folder: Path, issuer: TestIssuer, remote: ScriptedHttp, on_behalf_of: dict[str, Any], *, distributed: bool
+    folder: Path,
+    issuer: TestIssuer,
+    remote: ScriptedHttp,
+    on_behalf_of: dict[str, Any],
+    *,
+    distributed: bool,
+    approvals: str = "never",
 ) -> AsyncIterator[str]:
     agents = folder / "agents"
     agents.mkdir()
@@ -41,7 +47,7 @@ async def supervisor(
         "prompt": "You are a parrot.",
         "description": "Echoes messages back.",
         "keywords": ["parrot", "echo"],
-        "servers": [server | {"on_behalf_of": on_behalf_of}],
+        "servers": [server | {"on_behalf_of": on_behalf_of, "approvals": {"echo": approvals}}],
     }
     (agents / "parrot.yaml").write_text(yaml.safe_dump(manifest), encoding="utf-8")
     behind = {
@@ -123,6 +129,25 @@ async def test_a_server_gets_a_signed_header(
         claims = jwt.decode(remote.headers[-1]["x-platform-engineer-principal"], OctKey.import_key(KEY)).claims
         assert (claims["sub"], claims["groups"], claims["aud"]) == ("ada", ["sre"], "billing")
         assert "authorization" not in remote.headers[-1]
+
+
+@pytest.mark.parametrize("distributed", [False, True], ids=["in process", "remote"])
+async def test_the_token_of_a_person_who_approves_is_not_used(
+    tmp_path: Path, issuer: TestIssuer, remote: ScriptedHttp, distributed: bool
+) -> None:
+    """The run is Ada's. Bob answers her form, and nothing is done in his name, nor in that of the client."""
+    async with supervisor(tmp_path, issuer, remote, EXCHANGED, distributed=distributed, approvals="always") as url:
+        async with caller_with(url, issuer.token(sub="ada", aud="platform")) as ada:
+            asked = await ada.ask(QUESTION, context_id="talk")
+            assert isinstance(asked[-1], InputRequired)
+            shared = await ada.http.patch(f"{url}/conversations/talk", json={"groups": ["sre"]})
+            assert shared.status_code == 200
+        before = len(remote.headers)
+        async with caller_with(url, issuer.token(sub="bob", aud="platform", groups=["sre"])) as bob:
+            events = await bob.ask("approve", task_id=ada.task_id, context_id="talk")
+        [refused] = [event for event in events if isinstance(event, ToolFinished)]
+        assert "echo was not run: the server takes an access token of the user" in (refused.reason or "")
+        assert len(remote.headers) == before
 
 
 async def test_a_token_beside_a_message_that_is_no_delegation_is_ignored(

@@ -386,8 +386,8 @@ class A2ARemoteAgentConnectTool:
         except AccessTokenError as error:
             raise RemoteAgentError(f"The {self.name} agent cannot be asked: {error}") from error
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        if self._needs_user_token and context and context.auth_token and context.caller.verified_by == "token":
-            headers[USER_TOKEN_HEADER] = context.auth_token
+        if self._needs_user_token and context and context.callers_token:
+            headers[USER_TOKEN_HEADER] = context.callers_token
         return headers
 
     def _unreachable(self, reason: str, *, is_temporary: bool = False) -> RemoteAgentError:

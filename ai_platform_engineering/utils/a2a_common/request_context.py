@@ -124,6 +124,14 @@ class RequestContext:
     """The rules of the policy that apply to the caller; None if there are none."""
     skills: tuple[Mapping[str, Any], ...] | None = None
     """The skills that a supervisor gives to an agent, in full; None if the agent uses its own catalog."""
+    answered_by_other: bool = False
+    """Another person than `caller` has answered the form: `auth_token` is that person's."""
+
+    @property
+    def callers_token(self) -> str | None:
+        """The access token of `caller`; None if the request came with another credential."""
+        is_own = self.caller.verified_by == "token" and not self.answered_by_other
+        return self.auth_token if is_own else None
 
 
 _MAX_USER_LENGTH: Final = 200

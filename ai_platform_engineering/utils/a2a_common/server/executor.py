@@ -162,7 +162,12 @@ class RunExecutor:
         """The request as a run on behalf of `requester`, who may be another than the sender of an answer. A delegation
         comes with the rules of the policy."""
         policy = request.policy if request.delegated else self._policy.of(requester)
-        return replace(request, caller=requester, policy=None if policy is NO_POLICY else policy)
+        return replace(
+            request,
+            caller=requester,
+            answered_by_other=requester.owner != request.caller.owner,
+            policy=None if policy is NO_POLICY else policy,
+        )
 
     async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
         task, stored = await self._log.task(task_id), await self._log.request(task_id)

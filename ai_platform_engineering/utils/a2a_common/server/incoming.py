@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToJson
 
 from ai_platform_engineering.budgets.decisions import Allowance
 from ai_platform_engineering.forms.replies import FormReply
-from ai_platform_engineering.identity.principal import ANONYMOUS, Principal, caller_in
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
@@ -105,11 +105,9 @@ def bearer_token(context: ServerCallContext | None) -> str | None:
 
 
 def users_token(context: ServerCallContext, message: Message) -> str | None:
-    """The bearer token of the user who sends a message. A supervisor sends it beside its own credential."""
-    if is_delegated(message) and (sent := _header(context, USER_TOKEN_HEADER)):
-        return sent
-    is_key = is_delegated(message) and caller_in(context.state).verified_by != "token"
-    return None if is_key else bearer_token(context)
+    """The bearer token of the user who sends a message. With a delegation it comes beside the credential of the
+    supervisor, which may be the token of another person."""
+    return _header(context, USER_TOKEN_HEADER) or None if is_delegated(message) else bearer_token(context)
 
 
 def _header(context: ServerCallContext | None, name: str) -> str:
