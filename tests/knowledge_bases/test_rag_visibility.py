@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
     knowledge_servers,
 )
 from ai_platform_engineering.policy.loading import load_policy
-from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.settings import Settings, load_settings
 from tests.knowledge_bases.rag_servers import environ_of, rag_server
 
 KEY = "the-key-of-the-knowledge-base"
@@ -77,61 +78,54 @@ async def called(tools: Tools, name: str, **arguments: Any) -> str:
 
 
 @asynccontextmanager
+async def started(settings: Settings, **options: Any) -> AsyncIterator[Tools]:
+    """The knowledge base tools of a supervisor."""
+    servers = McpServers(settings, **options)
+    await servers.start(knowledge_servers(settings), deadline=20)
+    try:
+        yield {tool.name: tool for tool in servers.tools(KNOWLEDGE_BASE)}
+    finally:
+        await servers.aclose()
+
+
+@asynccontextmanager
 async def in_process(folder: Path) -> AsyncIterator[Callable[[Principal], Any]]:
-    """The tools of a supervisor whose knowledge base is in its process."""
+    """A supervisor whose knowledge base is in its process."""
     settings = load_settings(environ_with_policy(folder), env_file=None)
     knowledge, policy = KnowledgeBase(settings), load_policy(settings)
     for name, text in DOCUMENTS.items():
         datasource, _, path = name.partition("/")
         await knowledge.store_document(datasource, path, text.encode(), "text/markdown")
-    servers = McpServers(settings, factory_arguments={KNOWLEDGE_SERVER: knowledge})
-    await servers.start(knowledge_servers(settings), deadline=20)
-    tools = {tool.name: tool for tool in servers.tools(KNOWLEDGE_BASE)}
+    async with started(settings, factory_arguments={KNOWLEDGE_SERVER: knowledge}) as tools:
 
-    def as_principal(principal: Principal) -> Any:
-        async def call(name: str, **arguments: Any) -> str:
-            with seen_by(policy.of(principal)):
-                return await called(tools, name, **arguments)
+        def as_principal(principal: Principal) -> Any:
+            async def call(name: str, **arguments: Any) -> str:
+                with seen_by(policy.of(principal)):
+                    return await called(tools, name, **arguments)
 
-        return call
+            return call
 
-    try:
         yield as_principal
-    finally:
-        await servers.aclose()
-        await knowledge.aclose()
+    await knowledge.aclose()
 
 
 @asynccontextmanager
 async def at_a_server(folder: Path) -> AsyncIterator[Callable[[Principal], Any]]:
-    """The tools of a supervisor without a policy of its own: the server applies its policy to the signed user."""
+    """A supervisor without a policy of its own: the server applies its policy to the signed user."""
+    requester: ContextVar[Requester] = ContextVar("requester")
     async with rag_server(folder, **environ_with_policy(folder)) as http:
         await upload(http)
-        settings = load_settings(
-            {"DATA_DIR": str(folder), "RAG_SERVER_URL": f"{http.base_url}/mcp", "A2A_AGENTS_AUTH_KEY": KEY},
-            env_file=None,
-        )
-        requester = Requester()
+        environ = {"DATA_DIR": str(folder), "RAG_SERVER_URL": f"{http.base_url}/mcp", "A2A_AGENTS_AUTH_KEY": KEY}
+        async with started(load_settings(environ, env_file=None), requester=requester.get) as tools:
 
-        def current() -> Requester:
-            return requester
+            def as_principal(principal: Principal) -> Any:
+                async def call(name: str, **arguments: Any) -> str:
+                    requester.set(Requester(principal))
+                    return await called(tools, name, **arguments)
 
-        servers = McpServers(settings, requester=current)
-        await servers.start(knowledge_servers(settings), deadline=20)
-        tools = {tool.name: tool for tool in servers.tools(KNOWLEDGE_BASE)}
+                return call
 
-        def as_principal(principal: Principal) -> Any:
-            async def call(name: str, **arguments: Any) -> str:
-                nonlocal requester
-                requester = Requester(principal)
-                return await called(tools, name, **arguments)
-
-            return call
-
-        try:
             yield as_principal
-        finally:
-            await servers.aclose()
 
 
 @pytest.mark.parametrize("opened", [in_process, at_a_server])
@@ -175,7 +169,7 @@ async def test_a_server_believes_only_its_own_key(tmp_path: Path) -> None:
         assert names(await listed(None)) == ["hr", "wiki"], "the holder of the key is in the policy"
         assert names(await listed(sign_principal(derived_key(KEY), BOB, AUDIENCE))) == ["wiki"]
         for token, reason in (
-            (sign_principal(derived_key("another-key-of-somebody"), ADA, AUDIENCE), "not signed with the key"),
+            (sign_principal(derived_key("another-key-than-that"), ADA, AUDIENCE), "not signed with the key"),
             (sign_principal(derived_key(KEY), ADA, "another"), "for another server"),
             (sign_principal(derived_key(KEY), ADA, AUDIENCE, lambda: 1_700_000_000), "has expired"),
             ("not a token", "not signed with the key"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -15,11 +14,12 @@ from ai_platform_engineering.identity.principal import KEY_HOLDER, Principal
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp import McpUnavailable
 from ai_platform_engineering.mcp.on_behalf_of import Requester
-from tests.mcp.scripted_http import ScriptedHttp, scripted_http
+from tests.mcp.scripted_http import ScriptedHttp
 from tests.mcp.support import Start, tool
-from tests.oauth_issuer import TestIssuer, issuing
+from tests.oauth_issuer import TestIssuer
 
-CLIENT, SECRET = "supervisor", "client-secret"
+pytest_plugins = ("tests.mcp.user_fixtures",)
+
 KEY = "a key of thirty-two characters ..."
 ADA = Principal("token", "ada", frozenset({"sre", "ops"}))
 BOB = Principal("statement", "slack:T1/U2", frozenset({"dev"}), via="key:bot")
@@ -30,18 +30,6 @@ EXCHANGED: dict[str, Any] = {"token_exchange": {"audience": "billing", "scope": 
 current: ContextVar[Requester] = ContextVar("current")
 
 
-@pytest.fixture
-async def remote() -> AsyncIterator[ScriptedHttp]:
-    async with scripted_http() as server:
-        yield server
-
-
-@pytest.fixture
-async def issuer() -> AsyncIterator[TestIssuer]:
-    async with issuing(TestIssuer(client=CLIENT, secret=SECRET, services=frozenset({"billing"}))) as issuer:
-        yield issuer
-
-
 def entry(url: str, on_behalf_of: dict[str, Any], **more: Any) -> McpServer:
     return McpServer(name="remote", transport="http", url=url, on_behalf_of=on_behalf_of, **more)
 
@@ -49,8 +37,8 @@ def entry(url: str, on_behalf_of: dict[str, Any], **more: Any) -> McpServer:
 def grant_of(issuer: TestIssuer) -> dict[str, str]:
     return {
         "A2A_OAUTH_GRANT_URL": f"{issuer.url}/token",
-        "A2A_OAUTH_CLIENT_ID": CLIENT,
-        "A2A_OAUTH_CLIENT_SECRET": SECRET,
+        "A2A_OAUTH_CLIENT_ID": issuer.client,
+        "A2A_OAUTH_CLIENT_SECRET": issuer.secret,
     }
 
 

@@ -17,11 +17,12 @@ from ai_platform_engineering.events import FinalResult, InputRequired, ToolFinis
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from tests.invariants import check
-from tests.mcp.scripted_http import ScriptedHttp, scripted_http
-from tests.oauth_issuer import TestIssuer, issuing
+from tests.mcp.scripted_http import ScriptedHttp
+from tests.oauth_issuer import TestIssuer
 from tests.servers import Caller, calling, serving
 
-CLIENT, SECRET = "supervisor", "client-secret"
+pytest_plugins = ("tests.mcp.user_fixtures",)
+
 KEY = "a key of thirty-two characters ..."
 SHARED_KEY = "the-key-of-the-supervisor"
 QUESTION = "use the parrot: echo"
@@ -58,8 +59,8 @@ async def supervisor(
         "BILLING_KEY": KEY,
         "A2A_AGENTS_AUTH_KEY": "the-key-of-the-agents",
         "A2A_OAUTH_GRANT_URL": f"{issuer.url}/token",
-        "A2A_OAUTH_CLIENT_ID": CLIENT,
-        "A2A_OAUTH_CLIENT_SECRET": SECRET,
+        "A2A_OAUTH_CLIENT_ID": issuer.client,
+        "A2A_OAUTH_CLIENT_SECRET": issuer.secret,
     }
     front = {"A2A_AUTH_SHARED_KEY": SHARED_KEY, "A2A_OAUTH_ISSUER": issuer.url, "A2A_OAUTH_AUDIENCE": "platform"}
     if not distributed:
@@ -83,18 +84,6 @@ def stored_bytes(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
 
 
-@pytest.fixture
-async def remote() -> AsyncIterator[ScriptedHttp]:
-    async with scripted_http() as server:
-        yield server
-
-
-@pytest.fixture
-async def issuer() -> AsyncIterator[TestIssuer]:
-    async with issuing(TestIssuer(client=CLIENT, secret=SECRET, services=frozenset({"billing"}))) as issuer:
-        yield issuer
-
-
 @pytest.mark.parametrize("distributed", [False, True], ids=["in process", "remote"])
 async def test_a_server_gets_the_users_own_token(
     tmp_path: Path, issuer: TestIssuer, remote: ScriptedHttp, distributed: bool
@@ -107,7 +96,7 @@ async def test_a_server_gets_the_users_own_token(
         assert [event.ok for event in events if isinstance(event, ToolFinished)] == [True]
         bearer = remote.headers[-1]["authorization"].removeprefix("Bearer ")
         claims = jwt.decode(bearer, issuer.keys[-1]).claims
-        assert (claims["sub"], claims["aud"], claims["act"]) == ("ada", "billing", {"sub": CLIENT})
+        assert (claims["sub"], claims["aud"], claims["act"]) == ("ada", "billing", {"sub": issuer.client})
         before = len(remote.headers)
         async with caller_with(url, SHARED_KEY) as operator:
             events = await operator.ask(QUESTION)
