@@ -34,6 +34,9 @@ Until = Callable[[], Coroutine[Any, Any, None]]
 GRACEFUL_SHUTDOWN_SECONDS: Final = 3
 _POLL_SECONDS: Final = 0.1
 _TICKS_PER_SECOND: Final = 10
+_YOUNG_OBJECTS: Final = 20_000
+"""After so many new objects, garbage is collected. A request leaves some thousand for a moment, most of them without
+cycles: with Python's default of 700, it was interrupted by several collections that found little."""
 KEEP_ALIVE_SECONDS: Final = 75
 """The server's keep-alive must outlive that of clients and proxies, usually a minute, or a request races with the
 close."""
@@ -124,6 +127,7 @@ def begin_start(settings: Settings) -> None:
 def _enable_garbage_collection() -> None:
     # Frozen objects are not scanned again; a scan of all of them would block requests for a tenth of a second.
     gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     gc.enable()
 
 

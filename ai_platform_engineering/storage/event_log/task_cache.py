@@ -67,9 +67,12 @@ class TaskCache:
 
     def put(self, task_id: str, task: CachedTask) -> None:
         """Add a task, or move it to where its state belongs."""
+        is_running = bool(task.writes) or not task.record.resting
+        if is_running and self._running.get(task_id) is task:
+            return
         self.drop(task_id)
         self._tasks[task_id] = task
-        if task.writes or not task.record.resting:
+        if is_running:
             self._running[task_id] = task
         else:
             (self._ended if task.record.ended else self._waiting).put(task_id, task)
