@@ -1,111 +1,38 @@
 """The shipped manifests against the servers themselves: which tools exist, what they do, and which arguments they take.
 
-The servers start as the manifests say, all at once, and are asked for their tools. None of them has a backend.
+The servers start as the manifests say and are asked for their tools.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pytest
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
 from mcp.types import Tool, ToolAnnotations
 
 from ai_platform_engineering.approvals.effects import Effect, at_most
 from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy, ApprovalRequired, CallRefused
-from ai_platform_engineering.manifest import McpServer, builtin_directory, load_manifests
-from ai_platform_engineering.mcp.errors import NotSent
-from ai_platform_engineering.mcp.expansion import endpoint
-from ai_platform_engineering.mcp.packages import located
+from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp.tools import ToolNames, build_tool, tool_effect
 from ai_platform_engineering.settings import load_settings
 from tests.agents.expected_effects import EXPECTED, MILDER_THAN_ANNOTATED, expected
-from tests.agents.kube_api import write_kubeconfig
-from tests.multi_agents.loopback import response, serving
 from tests.services.environment import not_here
-from tests.services.mcp_servers import installed_servers
+from tests.services.shipped_servers import MANIFESTS, PATH, SERVERS, shipped_servers
 
-START_SECONDS = 240
-
-MANIFESTS = load_manifests([builtin_directory()])
-SERVERS: dict[str, McpServer] = {
-    f"{manifest.name}.{server.name}": server for manifest in MANIFESTS.values() for server in manifest.servers
-}
-# Interpreters of pyenv are not in the PATH unless they are chosen.
-PATH = os.pathsep.join(
-    [str(Path(sys.executable).parent), os.environ["PATH"], *map(str, Path.home().glob(".pyenv/versions/3.12*/bin"))]
-)
 STDIO = sorted(name for name, server in SERVERS.items() if server.transport == "stdio")
 
 Listing = Mapping[str, list[Tool] | str]
 """The tools of a server, or why it has not listed them."""
 
 
-def environ_for(folder: Path, backend: str) -> dict[str, str]:
-    """Every variable that a manifest requires, with addresses of this machine."""
-    own = {name: "http://127.0.0.1:1" for manifest in MANIFESTS.values() for name in manifest.requires}
-    kubeconfig = folder / "kubeconfig"
-    write_kubeconfig(kubeconfig, "http://127.0.0.1:1")
-    return {
-        **os.environ,
-        **own,
-        "PATH": PATH,
-        "JIRA_PERSONAL_TOKEN": "x",
-        "CONFLUENCE_PERSONAL_TOKEN": "x",
-        "GITLAB_API_URL": "http://127.0.0.1:1/api/v4",
-        "KUBERNETES_KUBECONFIG": str(kubeconfig),
-        "PAGERDUTY_API_HOST": backend,
-        "AWS_AGENT_REGION": "eu-west-1",
-        "SPLUNK_HOST": "127.0.0.1",
-        **installed_servers(*MANIFESTS, partial=True),
-    }
-
-
-async def listed(server: McpServer, environ: Mapping[str, str], errors: TextIO) -> list[Tool] | str:
-    try:
-        start = endpoint(located("it", server, load_settings(environ, env_file=None)), environ)
-    except NotSent as failure:
-        return failure.reason
-    command = shutil.which(start.command, path=PATH)
-    if command is None:
-        return f"{start.command} is not installed"
-    parameters = StdioServerParameters(command=command, args=list(start.args), env=dict(start.env or {}))
-    try:
-        async with (
-            asyncio.timeout(START_SECONDS),
-            stdio_client(parameters, errlog=errors) as streams,
-            ClientSession(*streams) as session,
-        ):
-            await session.initialize()
-            return (await session.list_tools()).tools
-    except Exception as error:  # whatever it is, the test names it
-        return f"{' '.join(start.args)} did not start: {error!r}"
-
-
-async def listings(folder: Path, errors: TextIO) -> Listing:
-    async def unauthorized(_request: Any) -> bytes:
-        return response(401, {"error": "no"})
-
-    # This one waits for its API when it cannot reach it.
-    async with serving(unauthorized) as backend:
-        environ = environ_for(folder, backend.address)
-        found = await asyncio.gather(*(listed(SERVERS[name], environ, errors) for name in STDIO))
-    return dict(zip(STDIO, found, strict=True))
-
-
 @pytest.fixture(scope="module")
 def listing(tmp_path_factory: pytest.TempPathFactory) -> Listing:
-    folder = tmp_path_factory.mktemp("servers")
-    with (folder / "errors").open("w") as errors:
-        return asyncio.run(listings(folder, errors))
+    return shipped_servers(tmp_path_factory).tools
 
 
 def has_interpreter(server: McpServer) -> bool:

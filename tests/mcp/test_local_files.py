@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Mapping
@@ -12,12 +11,13 @@ from typing import Any
 import pytest
 from mcp.types import Tool
 
-from ai_platform_engineering.manifest import McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp.argument_schemas import argument_schema
 from ai_platform_engineering.mcp.file_arguments import names_file, properties_of
 from ai_platform_engineering.mcp.local_files import protected_paths, refusal
+from ai_platform_engineering.mcp.tools import allowed
 from tests.mcp.conftest import not_here
-from tests.mcp.support import Start
-from tests.services.mcp_servers import installed_servers
+from tests.services.shipped_servers import MANIFESTS, shipped_servers
 
 pytestmark = pytest.mark.process
 
@@ -211,23 +211,22 @@ FILE_ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize("agent", ["confluence", "jira", "gitlab", "argocd", "splunk"])
-async def test_the_file_arguments_of_the_servers_that_come_with_the_product(mcp_servers: Start, agent: str) -> None:
+def test_the_file_arguments_of_the_servers_that_come_with_the_product(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The schemas of the real servers name these and no others, and the manifests agree."""
-    manifest = load_manifests([builtin_directory()])[agent]
-    address, token = "http://127.0.0.1:9", "not-a-token"
-    given = {name: address if name.endswith(("URL", "HOST")) else token for name in manifest.requires}
-    given[f"{agent.upper()}_USERNAME"] = "me@example.org"
-    [entry] = manifest.servers
-    given |= await asyncio.to_thread(installed_servers, agent)
-    servers = await mcp_servers(entry, deadline=120, **given)
-    tools = servers.tools("demo")
-    if not tools:
-        not_here(f"the server of {agent} cannot be started here: {servers.problem('demo')}")
-    found = {(agent, tool.name): _file_arguments(tool.name, tool.args_schema) for tool in tools}
-    expected = {key: names for key, names in FILE_ARGUMENTS.items() if key[0] == agent}
-    assert {key: names for key, names in found.items() if names} == expected
-    assert _declared(entry) == {tool: names for (_, tool), names in expected.items()}
+    listed = shipped_servers(tmp_path_factory).tools
+    for agent in ("confluence", "jira", "gitlab", "argocd", "splunk"):
+        [entry] = MANIFESTS[agent].servers
+        tools = listed[f"{agent}.{entry.name}"]
+        if isinstance(tools, str):
+            not_here(f"the server of {agent} cannot be started here: {tools}")
+        found = {
+            (agent, tool.name): _file_arguments(tool.name, argument_schema(tool.inputSchema))
+            for tool in allowed(entry, tools)
+        }
+        expected = {key: names for key, names in FILE_ARGUMENTS.items() if key[0] == agent}
+        assert found
+        assert {key: names for key, names in found.items() if names} == expected
+        assert _declared(entry) == {tool: names for (_, tool), names in expected.items()}
 
 
 def _file_arguments(tool: str, described: Any) -> set[str]:
