@@ -24,6 +24,7 @@ from ai_platform_engineering.settings.fields import field_extra
 from ai_platform_engineering.settings.loading import fields_by_variable
 from ai_platform_engineering.utils.redact import looks_secret
 from integration.quick_sanity import ENV_FILE, compose_command
+from tests.made_once import made_once
 
 ROOT = Path(__file__).parents[1]
 FILES = ["docker-compose.yaml", "docker-compose.dev.yaml"]
@@ -58,11 +59,14 @@ def compose(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     reason = "docker compose is not installed: run deploy/fetch-compose /usr/local/bin"
     if os.environ.get("REQUIRE_SERVICES") != "1":
         pytest.skip(reason)
-    directory = tmp_path_factory.mktemp("compose")
-    fetched = subprocess.run([ROOT / "deploy/fetch-compose", directory], capture_output=True, check=False, text=True)
-    if fetched.returncode:
-        pytest.fail(f"{reason}\n{fetched.stderr}")
-    return [str(directory / "docker-compose")]
+
+    def fetch(directory: Path) -> None:
+        command = [ROOT / "deploy/fetch-compose", directory]
+        fetched = subprocess.run(command, capture_output=True, check=False, text=True)
+        if fetched.returncode:
+            pytest.fail(f"{reason}\n{fetched.stderr}")
+
+    return [str(made_once(tmp_path_factory, "compose", fetch) / "docker-compose")]
 
 
 @pytest.fixture
@@ -97,6 +101,24 @@ def supervisor_settings(found: dict[str, Any]) -> Settings:
     return load_settings(found[SUPERVISOR]["environment"], env_file=None)
 
 
+@pytest.fixture(scope="session")
+def unconfigured(tmp_path_factory: pytest.TempPathFactory, compose: list[str]) -> Path:
+    """A directory with the compose files and, for each, the services of all profiles where nothing is configured."""
+
+    def write(directory: Path) -> None:
+        for file in FILES:
+            shutil.copy(ROOT / file, directory)
+            found = services(compose, directory, file)
+            (directory / f"{file}.json").write_text(json.dumps(found), encoding="utf-8")
+
+    return made_once(tmp_path_factory, "compose-services", write)
+
+
+def all_services(unconfigured: Path, file: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((unconfigured / f"{file}.json").read_text(encoding="utf-8"))
+    return found
+
+
 @every_file
 def test_there_is_a_service_for_every_agent_one_supervisor_a_knowledge_base_and_a_slack_bot(file: str) -> None:
     listed = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["services"]
@@ -109,20 +131,20 @@ def test_without_a_profile_the_supervisor_starts_alone(compose: list[str], proje
 
 
 @every_file
-def test_each_agent_has_profiles_of_its_own(compose: list[str], project: Path, file: str) -> None:
-    found = services(compose, project, file)
+def test_each_agent_has_profiles_of_its_own(compose: list[str], unconfigured: Path, file: str) -> None:
+    found = all_services(unconfigured, file)
     assert found.keys() == {SUPERVISOR, KNOWLEDGE_BASE, SLACK_BOT, *map(service_of, AGENTS)}
     for agent in AGENTS:
         assert found[service_of(agent)]["profiles"] == [agent, f"{agent}-agent", "all-agents"]
-    chosen = services(compose, project, file, "--profile", "github", "--profile", "netutils-agent")
+    chosen = services(compose, unconfigured, file, "--profile", "github", "--profile", "netutils-agent")
     assert chosen.keys() == {SUPERVISOR, "agent-github", "agent-netutils"}
 
 
 @every_file
 def test_each_service_runs_what_it_is_named_after_and_listens_where_it_is_looked_for(
-    compose: list[str], project: Path, file: str
+    unconfigured: Path, file: str
 ) -> None:
-    found = services(compose, project, file)
+    found = all_services(unconfigured, file)
     for agent in AGENTS:
         service = found[service_of(agent)]
         assert build_parser().parse_args(service["command"]).name == agent
@@ -142,9 +164,11 @@ def test_each_service_runs_what_it_is_named_after_and_listens_where_it_is_looked
 
 
 @every_file
-def test_the_knowledge_base_listens_where_the_supervisor_is_told(compose: list[str], project: Path, file: str) -> None:
+def test_the_knowledge_base_listens_where_the_supervisor_is_told(
+    compose: list[str], unconfigured: Path, file: str
+) -> None:
     address = f"http://{KNOWLEDGE_BASE}:8000/mcp"
-    found = services(compose, project, file, "--profile", "rag", RAG_SERVER_URL=address)
+    found = services(compose, unconfigured, file, "--profile", "rag", RAG_SERVER_URL=address)
     assert found.keys() == {SUPERVISOR, KNOWLEDGE_BASE}
     assert supervisor_settings(found).rag_server_url == address
     service = found[KNOWLEDGE_BASE]
@@ -154,7 +178,7 @@ def test_the_knowledge_base_listens_where_the_supervisor_is_told(compose: list[s
     # The health check asks at A2A_PORT.
     assert options.port == inside.a2a_port
     assert "ports" not in service
-    assert supervisor_settings(services(compose, project, file)).rag_server_url is None
+    assert supervisor_settings(all_services(unconfigured, file)).rag_server_url is None
     assert (inside.allow_anonymous, options.allowed_hosts) == (True, [KNOWLEDGE_BASE])
     comment = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
     assert f"RAG_SERVER_URL={address} docker compose --profile rag up -d" in comment
@@ -183,7 +207,7 @@ def test_the_slack_bot_finds_the_supervisor_and_is_found_by_slack(compose: list[
 
 @every_file
 def test_a_setting_comes_from_the_shell_else_from_env_file_else_from_its_default(
-    compose: list[str], project: Path, file: str
+    compose: list[str], project: Path, unconfigured: Path, file: str
 ) -> None:
     values = {
         "A2A_PUBLIC_URL": "https://supervisor.example",
@@ -197,12 +221,14 @@ def test_a_setting_comes_from_the_shell_else_from_env_file_else_from_its_default
         "LANGGRAPH_RECURSION_LIMIT": "77",
     }
 
-    def found(**environ: str) -> dict[str, str]:
-        settings = supervisor_settings(services(compose, project, file, **environ))
+    def chosen(settings: Settings) -> dict[str, str]:
         return {name: str(getattr(settings, name.lower())) for name in values}
 
+    def found(**environ: str) -> dict[str, str]:
+        return chosen(supervisor_settings(services(compose, project, file, **environ)))
+
     defaults = load_settings({}, env_file=None)
-    assert found() == {name: str(getattr(defaults, name.lower())) for name in values}
+    assert chosen(supervisor_settings(all_services(unconfigured, file))) == chosen(defaults)
     lines = [f"{name}={value}" for name, value in values.items()]
     (project / "prod.env").write_text("\n".join(lines), encoding="utf-8")
     assert found(ENV_FILE="prod.env") == values
@@ -211,8 +237,8 @@ def test_a_setting_comes_from_the_shell_else_from_env_file_else_from_its_default
 
 
 @every_file
-def test_services_share_image_and_data_and_wait_for_nobody(compose: list[str], project: Path, file: str) -> None:
-    found = services(compose, project, file).values()
+def test_services_share_image_and_data_and_wait_for_nobody(unconfigured: Path, file: str) -> None:
+    found = all_services(unconfigured, file).values()
     assert len({service["image"] for service in found}) == 1
     assert len({json.dumps(service.get("build")) for service in found}) == 1
     assert all(("build" in service) == (file == "docker-compose.dev.yaml") for service in found)
@@ -224,10 +250,10 @@ def test_services_share_image_and_data_and_wait_for_nobody(compose: list[str], p
 
 
 @every_file
-def test_the_image_is_built_from_files_that_are_there(compose: list[str], project: Path, file: str) -> None:
-    for service in services(compose, project, file).values():
+def test_the_image_is_built_from_files_that_are_there(unconfigured: Path, file: str) -> None:
+    for service in all_services(unconfigured, file).values():
         if build := service.get("build"):
-            assert Path(build["context"]) == project
+            assert Path(build["context"]) == unconfigured
             assert (ROOT / build["dockerfile"]).is_file()
             arguments = re.findall(r"^ARG (\w+)", (ROOT / build["dockerfile"]).read_text("utf-8"), re.MULTILINE)
             assert build["args"].keys() <= set(arguments)
@@ -254,8 +280,8 @@ def test_settings_come_from_the_env_file_but_for_what_a_container_fixes(
 
 
 @every_file
-def test_nothing_secret_is_in_the_files(compose: list[str], project: Path, file: str) -> None:
-    for service in services(compose, project, file).values():
+def test_nothing_secret_is_in_the_files(unconfigured: Path, file: str) -> None:
+    for service in all_services(unconfigured, file).values():
         assert not [name for name, value in service["environment"].items() if value and looks_secret(name)]
 
 
@@ -292,10 +318,10 @@ def test_each_container_gets_its_own_secrets_only(compose: list[str], project: P
     assert given[KNOWLEDGE_BASE] == {*keys, "RAG_DATABASE_URL", "RERANK_API_KEY", "A2A_AGENTS_AUTH_KEY"}
     tokens = {"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"}
     assert given[SUPERVISOR] == every - tokens
-    with_bedrock = services(compose, project, file, AWS_REGION="eu-central-1")[service_of("jira")]["environment"]
-    assert with_bedrock["AWS_SECRET_ACCESS_KEY"] == "value-of-AWS_SECRET_ACCESS_KEY"
-    with_postgres = services(compose, project, file, EVENT_LOG="postgres")[service_of("jira")]["environment"]
-    assert with_postgres["EVENT_LOG_POSTGRES_DSN"] == "value-of-EVENT_LOG_POSTGRES_DSN"
+    chosen = services(compose, project, file, AWS_REGION="eu-central-1", EVENT_LOG="postgres")
+    jira = chosen[service_of("jira")]["environment"]
+    assert jira["AWS_SECRET_ACCESS_KEY"] == "value-of-AWS_SECRET_ACCESS_KEY"
+    assert jira["EVENT_LOG_POSTGRES_DSN"] == "value-of-EVENT_LOG_POSTGRES_DSN"
 
 
 def test_quick_sanity_starts_the_supervisor_and_two_agents_whatever_env_says(compose: list[str], project: Path) -> None:
