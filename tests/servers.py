@@ -35,6 +35,9 @@ MEASURED = tuple(name for name in os.environ if name.startswith("COVERAGE_"))
 START_SECONDS = 90
 """Much longer than a start takes, for machines that are busy with other things."""
 READY = re.compile(r" is ready at (http://\S+)")
+KEYWORDS_ALONE = {"EMBEDDINGS_PROVIDER": "none"}
+"""For servers whose test does not choose: after the first search, the vectors of the product's documentation would keep
+all cores busy until the server stops."""
 
 
 @asynccontextmanager
@@ -45,7 +48,7 @@ async def serving(
     address."""
     with listen(host, port) as listener:
         port = listener.getsockname()[1]
-        settings: Settings = load_settings({**environ, "A2A_PORT": str(port)}, env_file=None)
+        settings: Settings = load_settings({**KEYWORDS_ALONE, **environ, "A2A_PORT": str(port)}, env_file=None)
         app: ASGIApp = app_of(settings)
         config = uvicorn.Config(
             app,
@@ -92,7 +95,7 @@ class CommandLine:
             "-m",
             "ai_platform_engineering.cli",
             *self.arguments,
-            env={**base, "PYTHONPATH": str(ROOT), "SHUTDOWN_GRACE": "0", **self.environ},
+            env={**base, "PYTHONPATH": str(ROOT), "SHUTDOWN_GRACE": "0", **KEYWORDS_ALONE, **self.environ},
             # Away from the repository, where a developer may have a .env of their own.
             cwd=self.cwd or self.environ.get("DATA_DIR", "/"),
             stdout=asyncio.subprocess.PIPE,

@@ -25,7 +25,8 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 async def test_the_first_run_answers_questions_about_itself(environ: dict[str, str]) -> None:
-    async with CommandLine(["serve"], environ) as supervisor, calling(supervisor.url) as caller:
+    with_vectors = environ | {"EMBEDDINGS_PROVIDER": "offline"}
+    async with CommandLine(["serve"], with_vectors) as supervisor, calling(supervisor.url) as caller:
         events = await caller.ask("how do I run ArgoCD remotely?")
         ending = check(events)
         assert isinstance(ending, FinalResult)
@@ -90,8 +91,6 @@ async def test_all_doors_lead_into_one_knowledge_base(
 async def test_a_knowledge_base_of_its_own_serves_a_supervisor_with_a_key(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    # By words alone it is ready sooner.
-    environ = environ | {"EMBEDDINGS_PROVIDER": "none"}
     key = {"A2A_AUTH_SHARED_KEY": "correct-horse-battery", "A2A_AGENTS_AUTH_KEY": "staple-of-the-servers"}
     async with CommandLine(["rag", "serve", "--port", "0"], environ | key) as rag:
         away = environ | {"DATA_DIR": str(tmp_path), "RAG_SERVER_URL": rag.url}
