@@ -28,8 +28,8 @@ from ai_platform_engineering.settings import load_settings
 from tests.knowledge_bases.websites import Answer, Served, Website, unchanging, website
 from tests.servers import Command, Completed
 
-DOCUMENTS = 120
-HELD_BACK = 60
+DOCUMENTS = 60
+HELD_BACK = 30
 # Everything that is kept, without the numbers that tell in which order it came.
 CONTENTS = (
     "SELECT name, origin FROM datasource ORDER BY name",
@@ -62,7 +62,7 @@ async def handbook(environ: dict[str, str]) -> AsyncIterator[Website]:
 
 def handbook_page(number: int) -> Answer:
     text = f"# Service {number}\n\nService {number} is run by team {number % 7}; page them before a restart.\n"
-    if number == 50:
+    if number == 20:
         text = "# Rollback\n\n## Database\n\nRestore the last snapshot.\n\n## Code\n\nRevert it.\n"
     return Answer(text.encode(), headers={"content-type": "text/markdown"})
 
@@ -156,7 +156,7 @@ async def test_an_ingest_killed_half_way_and_started_again_gives_the_index_of_on
     queries = ("how do I undo a release?", "service 7", "whom do I call before restarting service 31?")
     found = searched(half, *queries)
     assert found == searched(one, *queries)
-    assert found[0].results[0].document_id == f"handbook:{handbook.url('/50.md')}"
+    assert found[0].results[0].document_id == f"handbook:{handbook.url('/20.md')}"
 
 
 async def test_an_interrupted_ingest_says_that_the_same_command_goes_on(
