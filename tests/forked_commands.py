@@ -67,10 +67,11 @@ class ForkServer:
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
             with theirs:
+                names = ("PATH", "SSL_CERT_FILE")
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "tests.fork_server", str(theirs.fileno()), *self.modules],
                     cwd=ROOT,
-                    env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
+                    env={"LANG": "C.UTF-8"} | {name: os.environ[name] for name in names if name in os.environ},
                     stdin=subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
                 )
