@@ -8,6 +8,7 @@ process is a child of the process at the other end, which has to be a child subr
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import io
@@ -40,6 +41,7 @@ PRELOADED = (
     "ai_platform_engineering.cli.tasks",
     "ai_platform_engineering.cli.workflows",
     "ai_platform_engineering.cli.workflows_run",
+    "ai_platform_engineering.compat.uvicorn",
     "ai_platform_engineering.integrations.slack_bot.serve",
     "ai_platform_engineering.knowledge_bases.rag.app",
     "ai_platform_engineering.knowledge_bases.rag.backend",
@@ -65,7 +67,8 @@ PRELOADED = (
     "httpcore2",
     "langchain_core.tracers.context",
     "langchain_openai",
-    "openai.resources.chat",
+    "openai.lib.streaming.chat",
+    "openai.resources.chat.completions.completions",
     "truststore",
     "uvicorn.lifespan.on",
     "uvicorn.loops.uvloop",
@@ -159,7 +162,19 @@ def _stream(like: TextIO, buffering: int = -1) -> TextIO:
     return cast(TextIO, os.fdopen(number, mode, buffering, encoding="utf-8", errors=errors, closefd=False))
 
 
-def main(connection: socket.socket, modules: Sequence[str]) -> int:
+def _exit_at_once(codes: Sequence[int]) -> None:
+    """The interpreter would free every module: that takes as long as most of a command."""
+    if codes:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(codes[-1])
+
+
+def main(connection: socket.socket, modules: Sequence[str]) -> None:
+    codes: list[int] = []
+    # Registered first, so that it is called last.
+    atexit.register(_exit_at_once, codes)
     # Ctrl-C in the terminal is for the commands and for pytest, which closes the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     command_line = importlib.import_module(COMMAND_LINE)
@@ -172,10 +187,16 @@ def main(connection: socket.socket, modules: Sequence[str]) -> int:
     gc.collect()
     gc.freeze()
     if (request := serve(connection)) is None:
-        return 0
-    code: int | None = sys.modules[request.module].main()
-    return code or 0
+        return
+    try:
+        code: object = sys.modules[request.module].main()
+    except SystemExit as ended:
+        code = ended.code
+    # Other codes are messages, which the interpreter writes.
+    if code is None or isinstance(code, int):
+        codes.append(code or 0)
+    sys.exit(code)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
-    sys.exit(main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]))
+    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
