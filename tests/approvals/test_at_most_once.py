@@ -59,7 +59,9 @@ answers = st.one_of(
     st.tuples(st.just("edit"), st.integers(2, 3)),
     st.tuples(st.sampled_from(["approve", "reject", "chat"]), st.integers(0, 1)),
 )
-steps = st.lists(st.one_of(disturbances, answers), min_size=2, max_size=7)
+# What comes after the last answer has no effect.
+turns = st.tuples(st.lists(disturbances, max_size=2), answers).map(lambda turn: [*turn[0], turn[1]])
+steps = st.lists(turns, min_size=1, max_size=3).map(lambda played: [step for turn in played for step in turn])
 
 
 class KilledError(BaseException):
@@ -234,7 +236,7 @@ def test_approved_arguments_run_at_most_once(delegated: bool) -> None:
 @pytest.mark.slow
 @placed
 def test_approved_arguments_run_at_most_once_in_any_order_of_events(delegated: bool) -> None:
-    check(1_500, delegated=delegated)
+    check(500, delegated=delegated)
 
 
 @placed

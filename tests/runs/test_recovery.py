@@ -66,14 +66,28 @@ class World:
     model_inputs: list[ModelInput] = field(default_factory=list)
 
 
-Build = Callable[[World], Graph]
+@dataclass
+class Process:
+    """A graph, and the world that it works in. It continues one run after the other: a graph takes several times
+    longer to build than to run."""
+
+    build: Callable[[Process], Graph]
+    world: World = field(default_factory=World)
+
+    def __post_init__(self) -> None:
+        self._graph = self.build(self)
+
+    def graph_in(self, world: World) -> Graph:
+        self.world = world
+        self._graph.checkpointer = world.saver
+        return self._graph
 
 
-def changing_agent(world: World) -> Graph:
+def changing_agent(process: Process) -> Graph:
     @tool
     async def create_issue(title: str) -> str:
         """Creates an issue."""
-        world.changes.append(title)
+        process.world.changes.append(title)
         return f"created {title}"
 
     script = [Turn("On it. ", [("create_issue", {"title": "one"})]), Turn("The issue is there.")]
@@ -96,7 +110,7 @@ def reading_agent() -> Graph:
     return agent("argocd", ScriptedChatModel(script=[Turn("", [("list_apps", {})]), Turn("One app.")]), [list_apps])
 
 
-def planned(world: World) -> Graph:
+def planned(process: Process) -> Graph:
     """A plan, two agents in parallel, one of which changes something, and an answer."""
     steps = [
         {"content": "List apps", "agent": "argocd", "status": "pending"},
@@ -115,15 +129,13 @@ def planned(world: World) -> Graph:
     ]
 
     def recorded(model_input: ModelInput) -> Turn:
-        world.model_inputs.append(model_input)
+        process.world.model_inputs.append(model_input)
         return script[min(model_input.turn, len(script) - 1)]
 
-    graph = supervisor(ScriptedChatModel(script=recorded), {"argocd": reading_agent(), "jira": changing_agent(world)})
-    graph.checkpointer = world.saver
-    return graph
+    return supervisor(ScriptedChatModel(script=recorded), {"argocd": reading_agent(), "jira": changing_agent(process)})
 
 
-def asking(world: World) -> Graph:
+def asking(process: Process) -> Graph:
     """An agent that asks a person, beside one that changes something."""
     script = [
         Turn(
@@ -135,10 +147,8 @@ def asking(world: World) -> Graph:
         ),
         Turn(ANSWER),
     ]
-    agents = {"jira": changing_agent(world), "github": agent("github", asker("Which?", "name"))}
-    graph = supervisor(ScriptedChatModel(script=script), agents)
-    graph.checkpointer = world.saver
-    return graph
+    agents = {"jira": changing_agent(process), "github": agent("github", asker("Which?", "name"))}
+    return supervisor(ScriptedChatModel(script=script), agents)
 
 
 @dataclass(frozen=True)
@@ -150,9 +160,9 @@ class Moment:
 
 
 async def moments(
-    build: Build, world: World, work: str | Resumption = "q", before: Sequence[Event] = ()
+    process: Process, world: World, work: str | Resumption = "q", before: Sequence[Event] = ()
 ) -> list[Moment]:
-    run = GraphRun(build(world), "supervisor", work, context(effects=world.ledger))
+    run = GraphRun(process.graph_in(world), "supervisor", work, context(effects=world.ledger))
     events: list[Event] = []
     found = [Moment((), copy.deepcopy(world))]
     async for event in run.events():
@@ -162,10 +172,12 @@ async def moments(
     return found
 
 
-async def continued(build: Build, begun: Sequence[Event], world: World, work: str | Resumption = "q") -> list[Event]:
+async def continued(
+    process: Process, begun: Sequence[Event], world: World, work: str | Resumption = "q"
+) -> list[Event]:
     """The events of the rest of a run, in a world that nothing else uses."""
     world = copy.deepcopy(world)
-    run = GraphRun(build(world), "supervisor", work, context(effects=world.ledger), begun)
+    run = GraphRun(process.graph_in(world), "supervisor", work, context(effects=world.ledger), begun)
     rest = [event async for event in run.events()]
     whole = [*(work.history if isinstance(work, Resumption) else ()), *begun, *rest]
     [created] = [event for event in whole if isinstance(event, ToolFinished) and event.tool == "create_issue"]
@@ -207,8 +219,9 @@ def without_last_results(world: World) -> World:
 
 
 async def test_a_run_is_continued_wherever_it_was_killed() -> None:
-    for begun, world in kills(await moments(planned, World())):
-        rest = await continued(planned, begun, world)
+    other = Process(planned)
+    for begun, world in kills(await moments(Process(planned), World())):
+        rest = await continued(other, begun, world)
         whole = [*begun, *rest]
         assert check(whole) == FinalResult(ANSWER, whole[-1].answer_message_id)  # type: ignore[union-attr]
         plan = [event for event in whole if isinstance(event, PlanUpdated)][-1]
@@ -216,23 +229,23 @@ async def test_a_run_is_continued_wherever_it_was_killed() -> None:
 
 
 async def test_a_change_that_was_in_flight_is_not_repeated() -> None:
-    run = await moments(planned, World())
+    run = await moments(Process(planned), World())
     before = next(m for m in run if any(isinstance(e, ToolStarted) and e.tool == "create_issue" for e in m.events))
     world = without_last_results(before.world)
     (call_id,) = {event.call_id for event in before.events if isinstance(event, ToolStarted) and event.agent == "jira"}
     world.changes.clear()
     world.ledger.recorded = {call_id: None}
-    rest = await continued(planned, before.events, world)
+    rest = await continued(Process(planned), before.events, world)
     [created] = [event for event in rest if isinstance(event, ToolFinished) and event.tool == "create_issue"]
     assert not created.ok
     assert isinstance(rest[-1], FinalResult)
 
 
 async def test_cut_text_is_superseded_by_the_text_that_is_written_again() -> None:
-    run = await moments(planned, World())
+    run = await moments(Process(planned), World())
     texts = [moment for moment in run if moment.events and isinstance(moment.events[-1], TextDelta)]
     cut = next(moment for moment in reversed(texts) if moment.events[-1].text != ANSWER.rsplit(maxsplit=1)[-1])  # type: ignore[union-attr]
-    rest = await continued(planned, cut.events, cut.world)
+    rest = await continued(Process(planned), cut.events, cut.world)
     last = cut.events[-1]
     assert isinstance(last, TextDelta)
     first = next(event for event in rest if isinstance(event, TextDelta))
@@ -241,11 +254,11 @@ async def test_cut_text_is_superseded_by_the_text_that_is_written_again() -> Non
 
 
 async def test_the_model_gets_the_results_and_not_the_question_again() -> None:
-    run = await moments(planned, World())
+    run = await moments(Process(planned), World())
     done = next(m for m in run if sum(isinstance(event, AgentFinished) for event in m.events) == 2)
     world = copy.deepcopy(done.world)
     world.model_inputs.clear()
-    graph = planned(world)
+    graph = Process(planned).graph_in(world)
     async for _ in GraphRun(graph, "supervisor", "q", context(effects=world.ledger), done.events).events():
         pass
     (last,) = world.model_inputs
@@ -254,21 +267,21 @@ async def test_the_model_gets_the_results_and_not_the_question_again() -> None:
 
 @pytest.mark.parametrize("kind", ["before its answer is read", "anywhere"])
 async def test_a_run_that_was_answered_is_continued_with_the_answer(kind: str) -> None:
-    world = World()
-    asked = (await moments(asking, world))[-1]
+    world, first, other = World(), Process(asking), Process(asking)
+    asked = (await moments(first, world))[-1]
     question = asked.events[-1]
     assert isinstance(question, InputRequired)
     work = Resumption(question.forms[0], Submitted({"name": "demo"}), asked.events)
-    run = await moments(asking, world, work, asked.events)
+    run = await moments(first, world, work, asked.events)
     left = kills(run) if kind == "anywhere" else [((), asked.world)]
     for begun, stored in left:
-        rest = await continued(asking, begun, stored, work)
+        rest = await continued(other, begun, stored, work)
         check_task([*asked.events, *begun, *rest])
         assert isinstance(rest[-1], FinalResult), rest[-1]
 
 
 async def test_without_its_checkpoint_a_run_with_calls_is_not_started_over() -> None:
-    run = await moments(planned, World())
+    run = await moments(Process(planned), World())
     started = next(m for m in run if any(isinstance(event, ToolFinished) for event in m.events))
     rest = await continued_without_checkpoints(started)
     assert isinstance(rest[-1], Failed)
@@ -279,7 +292,8 @@ async def test_without_its_checkpoint_a_run_with_calls_is_not_started_over() -> 
 
 async def continued_without_checkpoints(moment: Moment) -> list[Event]:
     world = World(changes=[*moment.world.changes])
-    run = GraphRun(planned(world), "supervisor", "q", context(effects=world.ledger), moment.events)
+    graph = Process(planned).graph_in(world)
+    run = GraphRun(graph, "supervisor", "q", context(effects=world.ledger), moment.events)
     rest = [event async for event in run.events()]
     check([*moment.events, *rest])
     return rest
