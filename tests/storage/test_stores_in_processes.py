@@ -46,7 +46,8 @@ async def until(url: str, status: str) -> tuple[int, dict[str, str]]:
 
 def environ_of(store: Store, folder: Path, **more: str) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
-    return {**store.environ, "DATA_DIR": str(folder), "SANDBOX": "true", "LOG_LEVEL": "warning", **more}
+    base = {"SANDBOX": "true", "ENABLE_RAG": "false", "LOG_LEVEL": "warning"}
+    return {**store.environ, "DATA_DIR": str(folder), **base, **more}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "memory", *SERVERS])
