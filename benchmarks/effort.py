@@ -97,10 +97,11 @@ def in_turns(
     subjects: Mapping[Key, Loadable], rounds: int, requests: int, *, streams: int = 1
 ) -> list[dict[Key, Sample]]:
     """Rounds in which every subject has its turn, so that a busy moment of the machine does not fall on one only; each
-    round begins with another one, as it matters whose turn was before."""
+    round begins with another one, as it matters whose turn was before. A single round is not worth a warm-up."""
     names = [*subjects]
-    for name in names:
-        subjects[name].load(requests, streams=streams)
+    if rounds > 1:
+        for name in names:
+            subjects[name].load(requests, streams=streams)
     found = []
     for number in range(rounds):
         first = number % len(names)

@@ -44,7 +44,7 @@ def access(effort: Effort) -> list[Row]:
         }
         found = stack.enter_context(together(wanted))
         streams = min(MAX_STREAMS, max(effort.streams))
-        rounds = in_turns(found, 2 * effort.store_rounds, 4 * streams, streams=streams)
+        rounds = in_turns(found, effort.rounds, 4 * streams, streams=streams)
     best, ratio = bests(rounds), middle_ratio(rounds, PROTECTED, to=OPEN)
     rows = [Row(f"access.{name}", label, best[name].cpu_ms, "ms") for name, label in _LABELS.items()]
     return [*rows, Row("access.ratio", "Access tokens, policy and audit record compared with none", ratio, "x")]
