@@ -51,7 +51,7 @@ test-slow: setup ## Run the slow tests, which take minutes.
 check: setup ## Check lint rules, formatting, types, imports between packages, and the types of the page.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 	$(BIN)/lint-imports --no-cache
 	UV=$(CURDIR)/$(BIN)/uv $(WEB)/page check
 
