@@ -6,11 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from playwright.async_api import (
@@ -33,6 +33,9 @@ NARROW: ViewportSize = {"width": 360, "height": 740}
 WIDE: ViewportSize = {"width": 1400, "height": 900}
 VIEWPORTS = {"narrow": NARROW, "wide": WIDE}
 THEMES = ("light", "dark")
+LOOKS = [("light", "narrow"), ("dark", "wide")]
+"""Theme and width in which a page is opened; `check_both_themes` checks each width with both themes."""
+COLOR_RULES = ("color-contrast", "link-in-text-block")
 WAIT_MS = 15_000
 """Much longer than anything takes, for machines that are busy with other things."""
 
@@ -84,6 +87,7 @@ class Problems:
 
     found: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
+    _watched: list[BrowserContext] = field(default_factory=list)
 
     def expect(self, pattern: str) -> None:
         """A regular expression of errors that belong to the test, such as a refused connection."""
@@ -97,9 +101,17 @@ class Problems:
         assert not unexpected, "The page has errors:\n" + "\n".join(unexpected)
 
     def watch(self, context: BrowserContext) -> None:
+        self._watched.append(context)
         context.on("console", self._on_console)
         context.on("weberror", self._on_error)
         context.on("request", self._on_request)
+
+    def stop_watching(self) -> None:
+        for context in self._watched:
+            context.remove_listener("console", self._on_console)
+            context.remove_listener("weberror", self._on_error)
+            context.remove_listener("request", self._on_request)
+        self._watched.clear()
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
@@ -116,32 +128,86 @@ class Problems:
 
 
 @dataclass
-class Contexts:
-    """Browser contexts of one test. Each is a new profile: own storage, own theme, own viewport."""
+class Profile:
+    """A browser context for one test after the other: a new one costs as much as loading the page and asking.
+
+    Each test gets it without cookies, storage and pages of earlier tests. Files of the page stay cached.
+    """
 
     browser: Browser
     url: str
+    _blank: Page | None = None
+    """Stays open: Chromium drops the caches of a context that has no page."""
+
+    async def new_page(self) -> Page:
+        if self._blank is None:
+            context = await _new_context(self.browser, self.url)
+            self._blank = await context.new_page()
+        else:
+            context = self._blank.context
+            await context.clear_cookies()
+            session = await context.new_cdp_session(self._blank)
+            await session.send("Storage.clearDataForOrigin", {"origin": self.url, "storageTypes": "all"})
+            await session.detach()
+        return await context.new_page()
+
+    async def release(self) -> None:
+        if self._blank is not None:
+            for page in self._blank.context.pages:
+                if page != self._blank:
+                    await page.close()
+            await self._blank.context.set_offline(False)
+
+    async def close(self) -> None:
+        if self._blank is not None:
+            await self._blank.context.close()
+
+
+async def _new_context(browser: Browser, url: str, **options: Any) -> BrowserContext:
+    context = await browser.new_context(base_url=f"{url}/", reduced_motion="reduce", viewport=WIDE, **options)
+    context.set_default_timeout(WAIT_MS)
+    await context.add_init_script(_REPORT_VIOLATIONS)
+    return context
+
+
+@dataclass
+class Contexts:
+    """Browser contexts of one test. Each page has a profile of its own: own storage, own theme, own viewport.
+
+    The first page has `profile`, if there is one.
+    """
+
+    browser: Browser
+    url: str
+    profile: Profile | None = None
     problems: Problems = field(default_factory=Problems)
     _open: list[BrowserContext] = field(default_factory=list)
+    _uses_profile: bool = False
 
     async def new_page(self, *, theme: str = "light", viewport: ViewportSize = WIDE, **options: Any) -> Page:
         """A blank page. `page.goto("")` opens the supervisor's page."""
-        context = await self.browser.new_context(
-            base_url=f"{self.url}/",
-            color_scheme="dark" if theme == "dark" else "light",
-            reduced_motion="reduce",
-            viewport=viewport,
-            **options,
-        )
+        page = await self._new_page(**options)
+        self.problems.watch(page.context)
+        if theme == "dark":
+            await page.emulate_media(color_scheme="dark")
+        if viewport != WIDE:
+            await page.set_viewport_size(viewport)
+        return page
+
+    async def _new_page(self, **options: Any) -> Page:
+        if self.profile is not None and not self._uses_profile and not options:
+            self._uses_profile = True
+            return await self.profile.new_page()
+        context = await _new_context(self.browser, self.url, **options)
         self._open.append(context)
-        context.set_default_timeout(WAIT_MS)
-        await context.add_init_script(_REPORT_VIOLATIONS)
-        self.problems.watch(context)
         return await context.new_page()
 
     async def close(self) -> None:
         for context in self._open:
             await context.close()
+        if self.profile is not None:
+            await self.profile.release()
+        self.problems.stop_watching()
 
 
 def _documentation() -> str:
@@ -158,16 +224,38 @@ class Violation:
     elements: Sequence[str]
 
 
-async def accessibility_violations(page: Page) -> list[Violation]:
-    """Violations that axe finds in the present state of the page."""
+async def accessibility_violations(page: Page, rules: Sequence[str] = ()) -> list[Violation]:
+    """Violations that axe finds in the present state of the page, of all rules unless some are named."""
     if not await page.evaluate("() => 'axe' in window"):
         source = ROOT / "ai_platform_engineering/ui/web/node_modules/axe-core/axe.min.js"
         await page.evaluate(source.read_text(encoding="utf-8"))
-    found = await page.evaluate("async () => (await axe.run(document, { resultTypes: ['violations'] })).violations")
+    found = await page.evaluate(
+        """async (rules) => {
+          const options = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
+          return (await axe.run(document, { resultTypes: ["violations"], ...options })).violations;
+        }""",
+        [*rules],
+    )
     return [
         Violation(one["id"], one["help"], [f"{node['html']} {node['failureSummary']}" for node in one["nodes"]])
         for one in found
     ]
+
+
+async def check_both_themes(page: Page, *, screenshot: str = "", besides: Collection[str] = ()) -> None:
+    """Check that axe finds nothing in the present state of the page: in its theme, and then in the other one.
+
+    A theme changes colors alone, so the other one is checked for these. `screenshot` is the name of a picture, with
+    `{theme}` in it; `besides` are rules that do not apply.
+    """
+    is_dark = await page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches")
+    themes: list[Literal["light", "dark"]] = ["dark", "light"] if is_dark else ["light", "dark"]
+    for theme, rules in zip(themes, ((), COLOR_RULES), strict=True):
+        await page.emulate_media(color_scheme=theme)
+        found = [one for one in await accessibility_violations(page, rules) if one.rule not in besides]
+        assert found == [], theme
+        if screenshot:
+            await take_screenshot(page, screenshot.format(theme=theme))
 
 
 async def take_screenshot(page: Page, name: str) -> None:

@@ -16,10 +16,11 @@ from playwright.async_api import Browser, Page
 from starlette.applications import Starlette
 
 from ai_platform_engineering.ui.page import Page as BuiltPage
+from tests.made_once import made_once
 from tests.ports import reserved_port
 from tests.recovery.processes import Restartable
 from tests.servers import serving
-from tests.ui.browser import Contexts, NewPage, Problems, build_parts, running_browser
+from tests.ui.browser import Contexts, NewPage, Problems, Profile, build_parts, running_browser
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,10 +55,20 @@ async def browser() -> AsyncIterator[Browser]:
         yield browser
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def profile(browser: Browser, supervisor: Restartable) -> AsyncIterator[Profile | None]:
+    """The profile of the first page of each test. A module whose pages may have no cached files overrides this."""
+    profile = Profile(browser, supervisor.url)
+    try:
+        yield profile
+    finally:
+        await profile.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def contexts(browser: Browser, supervisor: Restartable) -> AsyncIterator[Contexts]:
+async def contexts(browser: Browser, supervisor: Restartable, profile: Profile | None) -> AsyncIterator[Contexts]:
     """Fails the test if one of its pages reports an error, violates the policy or calls another host."""
-    contexts = Contexts(browser, supervisor.url)
+    contexts = Contexts(browser, supervisor.url, profile)
     try:
         yield contexts
     finally:
@@ -83,18 +94,21 @@ def problems(contexts: Contexts) -> Problems:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def parts_url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    """The address of a page with single parts of the page, served with the headers of the page."""
-    built = tmp_path_factory.mktemp("parts")
-    await asyncio.to_thread(build_parts, built)
+async def profile_of_parts(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Profile]:
+    """For a page with single parts of the page, served with the headers of the page."""
+    built = await asyncio.to_thread(made_once, tmp_path_factory, "parts", build_parts)
     async with serving(lambda _settings: Starlette(routes=[*BuiltPage(built).routes()]), {}) as url:
-        yield url
+        profile = Profile(browser, url)
+        try:
+            yield profile
+        finally:
+            await profile.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def parts(browser: Browser, parts_url: str) -> AsyncIterator[Contexts]:
+async def parts(browser: Browser, profile_of_parts: Profile) -> AsyncIterator[Contexts]:
     """Pages with `window.parts`, which renders texts and runs. Checks what `contexts` checks."""
-    contexts = Contexts(browser, parts_url)
+    contexts = Contexts(browser, profile_of_parts.url, profile_of_parts)
     try:
         yield contexts
     finally:

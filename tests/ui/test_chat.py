@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
 from tests.servers import CommandLine
-from tests.ui.browser import THEMES, VIEWPORTS, NewPage, accessibility_violations, take_screenshot
+from tests.ui.browser import LOOKS, VIEWPORTS, NewPage, check_both_themes
 from tests.ui.chat import answer_in, ask, open_chat, overflows, run_details
 
 COMPARISON = "compare Jira and GitHub issues"
@@ -142,22 +142,19 @@ async def test_a_conversation_is_renamed_found_linked_and_deleted(page: Page, ne
     await expect(renamed).to_have_count(0)
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("viewport", VIEWPORTS)
+@pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_the_chat_is_accessible_and_fits(new_page: NewPage, theme: str, viewport: str) -> None:
     page = await new_page(theme=theme, viewport=VIEWPORTS[viewport])
     await open_chat(page)
     await expect(page.get_by_role("list", name="Suggested questions").get_by_role("button").first).to_be_visible()
-    assert await accessibility_violations(page) == []
-    await take_screenshot(page, f"welcome-{viewport}-{theme}")
+    await check_both_themes(page, screenshot=f"welcome-{viewport}-{{theme}}")
     turn = await ask(page, COMPARISON)
-    assert await accessibility_violations(page) == []
+    await check_both_themes(page)
     await run_details(turn)
     await turn.locator(".question").scroll_into_view_if_needed()
-    assert await accessibility_violations(page) == []
+    await check_both_themes(page, screenshot=f"answer-{viewport}-{{theme}}")
     assert not await overflows(page)
-    await take_screenshot(page, f"answer-{viewport}-{theme}")
     if viewport == "narrow":
         await page.get_by_role("button", name="Open the menu").click()
         await expect(page.get_by_label("Search conversations")).to_be_visible()
-        assert await accessibility_violations(page) == []
+        await check_both_themes(page)

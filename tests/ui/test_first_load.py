@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.async_api import Page, expect
 
 from tests.ui.browser import NewPage
@@ -22,6 +23,11 @@ TIMING = """
   };
 }
 """
+
+
+@pytest.fixture(scope="module")
+def profile() -> None:
+    """None: each page loads all files."""
 
 
 async def test_the_page_opens(page: Page) -> None:

@@ -73,6 +73,11 @@ def supervisor_environ(model: ModelServer) -> dict[str, str]:
     return {"SANDBOX": "true", "ENABLE_RAG": "false", "LOG_LEVEL": "warning", **model.environ()}
 
 
+@pytest.fixture(scope="module")
+def profile() -> None:
+    """None: a page with cached files opens more quickly."""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def conversation(browser: Browser, supervisor: Restartable) -> AsyncIterator[Conversation]:
     contexts = Contexts(browser, supervisor.url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.ui.browser import THEMES, VIEWPORTS, NewPage, Problems, accessibility_violations, take_screenshot
+from tests.ui.browser import LOOKS, VIEWPORTS, NewPage, Problems, check_both_themes
 from tests.ui.chat import answer_in, ask, overflows
 
 PEOPLE = ("ann", "bob", "eve", "ops")
@@ -130,17 +130,15 @@ async def test_the_dialog_works_with_the_keyboard_and_an_error_loses_nothing(pag
     await expect(dialog.get_by_role("alert")).to_have_text("A conversation can be shared with at most 20 groups.")
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("viewport", VIEWPORTS)
+@pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_sharing_is_accessible_and_fits(new_page: NewPage, theme: str, viewport: str) -> None:
     page = await signed_in(await new_page(theme=theme, viewport=VIEWPORTS[viewport]), "ann")
     await ask(page, "show argocd version")
     dialog = await open_dialog(page)
     await dialog.get_by_role("checkbox", name="platform").check()
-    assert await accessibility_violations(page) == []
+    await check_both_themes(page, screenshot=f"share-{viewport}-{{theme}}")
     assert not await overflows(page)
-    await take_screenshot(page, f"share-{viewport}-{theme}")
     await dialog.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("Shared with platform")).to_be_visible()
-    assert await accessibility_violations(page) == []
+    await check_both_themes(page)
     assert not await overflows(page)
