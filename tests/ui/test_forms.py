@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.ui.browser import LOOKS, VIEWPORTS, NewPage, Problems, check_both_themes
-from tests.ui.chat import open_chat, send
+from tests.ui.chat import open_chat, run_details, send
 
 TICKET = "create a Jira ticket for the slow checkout page"
 TWO_CALLS = f"{TICKET} and create a GitHub repository called demo"
@@ -47,7 +47,7 @@ steps:
 def supervisor_environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     workflows = tmp_path_factory.mktemp("workflows")
     (workflows / "file_everything.yaml").write_text(WORKFLOW, encoding="utf-8")
-    return {"REQUIRE_APPROVAL": "writes", "WORKFLOWS_DIR": str(workflows)}
+    return {"REQUIRE_APPROVAL": "writes", "WORKFLOWS_DIR": str(workflows), "OFFLINE_MODEL_DELAY": "0"}
 
 
 async def ask(page: Page, question: str) -> Locator:
@@ -165,8 +165,9 @@ async def test_a_rejection_with_a_reason(page: Page) -> None:
     await expect(form.get_by_role("button", name="Reject", exact=True)).to_be_enabled()
     await form.get_by_role("button", name="Reject", exact=True).click()
     await expect(page.get_by_label("Decisions")).to_contain_text("Rejected: there is one <b>already</b>")
-    await expect(page.get_by_text("rejected by a person: there is one <b>already</b>").first).to_be_attached()
     await expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    details = await run_details(page.get_by_role("article"))
+    await expect(details.get_by_text("rejected by a person: there is one <b>already</b>").first).to_be_attached()
 
 
 async def test_arguments_are_shown_in_full_and_as_text(page: Page) -> None:
