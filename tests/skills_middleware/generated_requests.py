@@ -26,7 +26,6 @@ CHECKS: Final[Any] = [
     response_schema_conformance,
 ]
 BOUNDED: Final = settings(
-    max_examples=10,
     derandomize=True,
     database=None,
     deadline=None,
@@ -49,8 +48,11 @@ def strategies(operation: APIOperation[Any, Any, Any], stored: str, skill: Mappi
             )
 
 
-def exercise(url: str, headers: dict[str, str], stored: str, skill: Mapping[str, Any]) -> set[tuple[str, int]]:
+def exercise(
+    url: str, headers: dict[str, str], stored: str, skill: Mapping[str, Any], examples: int
+) -> set[tuple[str, int]]:
     """Every operation with its statuses; an answer that is not as documented raises."""
+    bounded = settings(BOUNDED, max_examples=examples)
     seen: set[tuple[str, int]] = set()
 
     def answer(case: Case) -> None:
@@ -65,5 +67,5 @@ def exercise(url: str, headers: dict[str, str], stored: str, skill: Mapping[str,
         for strategy in strategies(operation, stored, skill):
             # An operation without parameters has no requests that do not conform.
             with suppress(Unsatisfiable):
-                BOUNDED(given(strategy)(answer))()
+                bounded(given(strategy)(answer))()
     return seen
