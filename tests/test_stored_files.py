@@ -54,6 +54,7 @@ def opened(version: Path, folder: Path) -> dict[str, str]:
         "RAG_PRODUCT_DOCS": "false",
         "EVENT_LOG_MAX_AGE_DAYS": "0",
         "FORM_EXPIRY_HOURS": "0",
+        "EMBEDDINGS_PROVIDER": "offline",
     }
 
 

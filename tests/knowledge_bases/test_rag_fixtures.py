@@ -23,7 +23,8 @@ def recorded(name: str) -> Any:
 
 
 async def test_the_recordings_are_what_a_real_server_gives(tmp_path: Path) -> None:
-    async with serving(create_rag_app, {"DATA_DIR": str(tmp_path), "RAG_PRODUCT_DOCS": "false"}) as url:
+    environ = {"DATA_DIR": str(tmp_path), "RAG_PRODUCT_DOCS": "false", "EMBEDDINGS_PROVIDER": "offline"}
+    async with serving(create_rag_app, environ) as url:
         found, document = await record_knowledge(url)
     assert found == recorded(SEARCH), AGAIN
     assert document == recorded(DOCUMENT), AGAIN

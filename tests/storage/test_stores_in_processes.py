@@ -50,6 +50,12 @@ def environ_of(store: Store, folder: Path, **more: str) -> dict[str, str]:
     return {**store.environ, "DATA_DIR": str(folder), **base, **more}
 
 
+# The store in this process is tested with every server (`test_conversation_stores.py`).
+in_each_server = pytest.mark.parametrize(
+    "kind", ["postgres", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("mongodb", "redis"))]
+)
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "memory", *SERVERS])
 async def test_a_follow_up_question_after_a_restart(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """On a server the second process has another data directory: it can have the history from the store only."""
@@ -65,7 +71,7 @@ async def test_a_follow_up_question_after_a_restart(kind: str, tmp_path: Path, r
             assert ("**Sync status:** Synced" in said) == (kind != "memory"), said
 
 
-@pytest.mark.parametrize("kind", SERVERS)
+@in_each_server
 async def test_a_supervisor_without_its_store_is_degraded_until_the_store_returns(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -139,7 +145,7 @@ async def test_a_killed_run_waits_for_its_store_and_continues(tmp_path: Path, re
         assert "the run is resumed when its conversation can be read" in "".join(supervisor.output)
 
 
-@pytest.mark.parametrize("kind", SERVERS)
+@in_each_server
 async def test_required_persistence_refuses_the_start_and_later_readiness(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
