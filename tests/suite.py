@@ -32,7 +32,7 @@ def main(selection: str, *arguments: str) -> int:
     folders = [name for name in ("tests", "integration") if (ROOT / name).is_dir()]
     cores = len(os.sched_getaffinity(0))
     # Many tests wait for processes.
-    workers = cores if selection == "fast" else 3 * max(2, cores)
+    workers = cores if selection == "fast" else 1 + 2 * max(2, cores)
     parts = [("not serial", [*folders, "--numprocesses", str(workers), "--dist", "worksteal"])]
     if selection != "fast" and (files := _serial_files(folders)):
         parts.append(("serial", files))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import signal
 import subprocess
@@ -15,6 +16,9 @@ import pytest
 from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.utils.serving import listen
 from tests.servers import Command, Completed
+
+parser = functools.cache(build_parser)
+"""Built once: that takes longer than any of the tests with it."""
 
 
 def refusal(completed: Completed) -> str:
@@ -38,7 +42,7 @@ class TestParser:
         ],
     )
     def test_options(self, argv: list[str], expected: dict[str, object]) -> None:
-        options = vars(build_parser().parse_args(argv))
+        options = vars(parser().parse_args(argv))
         assert callable(options.pop("run"))
         assert options.pop("quiet") is ("json" in expected)
         assert options == expected
@@ -66,7 +70,7 @@ class TestParser:
     )
     def test_wrong_arguments(self, argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as caught:
-            build_parser().parse_args(argv)
+            parser().parse_args(argv)
         assert caught.value.code == 2
         assert "usage: platform-engineer" in capsys.readouterr().err
 

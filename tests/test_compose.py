@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -27,6 +28,7 @@ from integration.quick_sanity import ENV_FILE, compose_command
 from tests.made_once import made_once
 
 ROOT = Path(__file__).parents[1]
+parser = functools.cache(build_parser)
 FILES = ["docker-compose.yaml", "docker-compose.dev.yaml"]
 SUPERVISOR = "caipe-supervisor"
 KNOWLEDGE_BASE = "caipe-rag"
@@ -147,7 +149,7 @@ def test_each_service_runs_what_it_is_named_after_and_listens_where_it_is_looked
     found = all_services(unconfigured, file)
     for agent in AGENTS:
         service = found[service_of(agent)]
-        assert build_parser().parse_args(service["command"]).name == agent
+        assert parser().parse_args(service["command"]).name == agent
         settings = load_settings(service["environment"], env_file=None)
         assert (settings.a2a_host, settings.public_url) == ("0.0.0.0", resolve_address(agent, {}))
         assert settings.a2a_port == urlsplit(resolve_address(agent, {})).port
@@ -156,11 +158,11 @@ def test_each_service_runs_what_it_is_named_after_and_listens_where_it_is_looked
         assert settings.allow_anonymous
     supervisor = load_settings(found[SUPERVISOR]["environment"], env_file=None)
     assert not supervisor.allow_anonymous
-    options = build_parser().parse_args(found[SUPERVISOR]["command"])
+    options = parser().parse_args(found[SUPERVISOR]["command"])
     assert (options.published_on, options.allowed_hosts) == ("127.0.0.1", [SUPERVISOR])
     (port,) = found[SUPERVISOR]["ports"]
     assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8000", supervisor.a2a_port)
-    assert build_parser().parse_args(found[SUPERVISOR]["command"])
+    assert parser().parse_args(found[SUPERVISOR]["command"])
 
 
 @every_file
@@ -172,7 +174,7 @@ def test_the_knowledge_base_listens_where_the_supervisor_is_told(
     assert found.keys() == {SUPERVISOR, KNOWLEDGE_BASE}
     assert supervisor_settings(found).rag_server_url == address
     service = found[KNOWLEDGE_BASE]
-    options = build_parser().parse_args(service["command"])
+    options = parser().parse_args(service["command"])
     inside = load_settings(service["environment"], env_file=None)
     assert (inside.a2a_host, options.port, inside.rag_server_url) == ("0.0.0.0", urlsplit(address).port, None)
     # The health check asks at A2A_PORT.
@@ -191,7 +193,7 @@ def test_the_slack_bot_finds_the_supervisor_and_is_found_by_slack(compose: list[
     found = services(compose, project, file, "--profile", "slack")
     assert found.keys() == {SUPERVISOR, SLACK_BOT}
     service = found[SLACK_BOT]
-    assert build_parser().parse_args(service["command"])
+    assert parser().parse_args(service["command"])
     inside = load_settings(service["environment"], env_file=None)
     supervisor = load_settings(found[SUPERVISOR]["environment"], env_file=None)
     assert inside.supervisor_url == f"http://{SUPERVISOR}:{supervisor.a2a_port}"
@@ -276,7 +278,7 @@ def test_settings_come_from_the_env_file_but_for_what_a_container_fixes(
     assert supervisor_settings(found).distributed_agents == "github"
     shell = services(compose, project, file, DISTRIBUTED_AGENTS="jira,argocd")
     assert supervisor_settings(shell).distributed_agents == "jira,argocd"
-    assert build_parser().parse_args(supervisor["command"]).published_on == "0.0.0.0"
+    assert parser().parse_args(supervisor["command"]).published_on == "0.0.0.0"
 
 
 @every_file

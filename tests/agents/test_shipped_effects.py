@@ -71,6 +71,7 @@ def test_every_tool_of_every_manifest_is_in_the_table_with_its_effect() -> None:
             assert {tool: server.effect(tool) for tool in server.tools} == expected(name), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STDIO)
 def test_the_manifest_is_true_of_the_server(listing: Listing, name: str) -> None:
     server, tools = SERVERS[name], {tool.name: tool for tool in tools_of(listing, name)}

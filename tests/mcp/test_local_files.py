@@ -211,6 +211,7 @@ FILE_ARGUMENTS = {
 }
 
 
+@pytest.mark.slow
 def test_the_file_arguments_of_the_servers_that_come_with_the_product(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The schemas of the real servers name these and no others, and the manifests agree."""
     listed = shipped_servers(tmp_path_factory).tools

@@ -7,7 +7,7 @@ import pytest
 from tests.mcp.conftest import not_here
 from tests.services.shipped_servers import REFUSALS, shipped_servers
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 
 def test_what_a_refusing_backend_answers_is_a_failed_call(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -142,6 +142,7 @@ async def test_a_conversation_is_renamed_found_linked_and_deleted(page: Page, ne
     await expect(renamed).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_the_chat_is_accessible_and_fits(new_page: NewPage, theme: str, viewport: str) -> None:
     page = await new_page(theme=theme, viewport=VIEWPORTS[viewport])

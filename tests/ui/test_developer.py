@@ -79,6 +79,7 @@ async def test_a_recording_is_played(page: Page) -> None:
     await expect(page.get_by_role("region", name="Answer")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_events_and_replay_are_accessible_and_fit(new_page: NewPage, theme: str, viewport: str) -> None:
     page = await new_page(theme=theme, viewport=VIEWPORTS[viewport])

@@ -14,6 +14,8 @@ from playwright.async_api import Error, Frame, Page, expect
 
 from tests.ui.browser import NARROW, THEMES, Contexts, accessibility_violations
 
+pytestmark = pytest.mark.slow
+
 FLOW = "flowchart LR\n  A[User asks] --> B{Supervisor}\n  B -->|Jira| C[Jira agent]"
 HOSTILE = {
     "labels": 'flowchart LR\n  A["<img src=x onerror=alert(1)>"] --> B["<script>alert(1)</script>"]',

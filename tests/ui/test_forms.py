@@ -291,6 +291,7 @@ async def test_a_form_that_was_answered_elsewhere_goes_away(new_page: NewPage) -
     await expect(first.get_by_label("Decisions")).to_contain_text("Approved")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "width"), LOOKS)
 async def test_forms_are_accessible(new_page: NewPage, theme: str, width: str) -> None:
     page = await new_page(theme=theme, viewport=VIEWPORTS[width])

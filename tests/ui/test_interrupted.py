@@ -140,6 +140,7 @@ async def test_the_end_of_a_run_that_is_not_in_view_is_reported(
     await expect(notice).not_to_contain_text("An answer is ready")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_a_run_that_works_is_accessible_and_fits(
     new_page: NewPage, released: asyncio.Event, theme: str, viewport: str

@@ -19,7 +19,7 @@ from tests.recovery.scenario import results_of
 from tests.ui.browser import Contexts
 from tests.ui.chat import answer_in, open_chat
 
-pytestmark = [pytest.mark.serial, pytest.mark.long]
+pytestmark = [pytest.mark.serial, pytest.mark.slow]
 
 ROUNDS, CALLS = 26, 40
 MIN_EVENTS = 2000

@@ -142,6 +142,7 @@ async def test_a_link_with_the_text_of_another_host_names_its_own(parts: Context
     await expect(page.locator(".markdown")).to_have_text("https://github.com/login (evil.example)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_normal_text_is_accessible_and_fits(parts: Contexts, theme: str, viewport: str) -> None:
     page = await opened(parts, theme=theme, viewport=VIEWPORTS[viewport])

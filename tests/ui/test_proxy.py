@@ -28,6 +28,8 @@ from tests.services.local_server import LocalServer
 from tests.services.nginx import nginx_server, self_signed
 from tests.ui.browser import Contexts
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "correct-horse-battery"
 QUESTION = "Which Argo CD version is running?"

@@ -130,6 +130,7 @@ async def test_the_dialog_works_with_the_keyboard_and_an_error_loses_nothing(pag
     await expect(dialog.get_by_role("alert")).to_have_text("A conversation can be shared with at most 20 groups.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_sharing_is_accessible_and_fits(new_page: NewPage, theme: str, viewport: str) -> None:
     page = await signed_in(await new_page(theme=theme, viewport=VIEWPORTS[viewport]), "ann")

@@ -106,6 +106,7 @@ async def test_with_an_issuer_alone_the_page_names_the_terminal(page: Page, supe
     assert await accessibility_violations(page) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "width"), LOOKS)
 async def test_the_sign_in_is_accessible(new_page: NewPage, problems: Problems, theme: str, width: str) -> None:
     page = await new_page(theme=theme, viewport=VIEWPORTS[width])

@@ -43,6 +43,7 @@ async def show(page: Page, elapsed: float) -> None:
     await page.evaluate("(run) => parts.timeline(run)", run(elapsed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_the_picture_says_who_worked_when(parts: Contexts, theme: str, viewport: str) -> None:
     page = await parts.new_page(theme=theme, viewport=VIEWPORTS[viewport])

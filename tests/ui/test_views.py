@@ -200,6 +200,7 @@ async def test_a_view_says_when_its_data_cannot_be_loaded(page: Page, problems: 
 
 
 @pytest.mark.usefixtures("runbook")
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_the_views_are_accessible_and_fit(new_page: NewPage, theme: str, viewport: str) -> None:
     page = await new_page(theme=theme, viewport=VIEWPORTS[viewport])
