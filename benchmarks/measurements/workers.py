@@ -18,8 +18,9 @@ from benchmarks.watched import Watched
 
 LABELS: Final = {1: "one worker", 2: "two workers"}
 SHARES: Final = {"workers": "Worker processes", DATABASE: "Postgres", "model": "Model's server", "client": "Client"}
-MAX_STREAMS: Final = 32
-REQUESTS_PER_STREAM: Final = 6
+MAX_STREAMS: Final = 64
+"""Each request waits for its model for about a second: with half as many, two workers would often wait for requests."""
+REQUESTS_PER_STREAM: Final = 4
 """At the end of a round the streams run out of requests one by one, and the workers have less to do. The more requests
 a round has, the less that counts."""
 
