@@ -73,25 +73,16 @@ def current_task_id(config: RunnableConfig) -> str:
     return task_id
 
 
-def is_only_task_of_step(task_path: str, checkpoint: Checkpoint | None) -> bool:
-    """Whether a task is known to be the only one of the step after this checkpoint.
-
-    A node runs once in a step. Tool calls are tasks that are sent to their node, and the checkpoint has all of them.
-    """
-    if task_path.startswith("~__pregel_pull"):
-        return True
-    if checkpoint is None:
-        return False
-    return len(checkpoint["channel_values"].get(_SENDS_CHANNEL, ())) == 1 and not _has_next_node(checkpoint)
+def is_only_task_of_step(task_path: str) -> bool:
+    """Whether a task belongs to a node that runs once in a step. Tool calls are tasks that are sent to their node."""
+    return task_path.startswith("~__pregel_pull")
 
 
 def ends_graph(checkpoint: Checkpoint) -> bool:
     """Whether no task follows a checkpoint."""
-    return not checkpoint["channel_values"].get(_SENDS_CHANNEL) and not _has_next_node(checkpoint)
-
-
-def _has_next_node(checkpoint: Checkpoint) -> bool:
-    return any(channel == START or channel.startswith(_BRANCH_CHANNELS) for channel in checkpoint["channel_values"])
+    values = checkpoint["channel_values"]
+    nodes = (channel for channel in values if channel == START or channel.startswith(_BRANCH_CHANNELS))
+    return not values.get(_SENDS_CHANNEL) and next(nodes, None) is None
 
 
 def task_namespace(task: PregelTask) -> str:

@@ -9,7 +9,6 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
-from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.graph import START, MessagesState, StateGraph
@@ -213,22 +212,19 @@ async def test_a_stored_answer_is_a_pending_write_beside_its_interrupt() -> None
     )
 
 
-class StepSaver(InMemorySaver):
-    """Notes the path of every task that writes a result, and the checkpoint before its step."""
+class PathSaver(InMemorySaver):
+    """Notes the node and the path of every task that writes a result."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.steps: dict[str, tuple[str, Checkpoint]] = {}
+        self.paths: dict[str, str] = {}
 
     async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
-        before = await self.aget_tuple(config)
-        assert before is not None
-        self.steps[task_id] = (task_path, before.checkpoint)
+        self.paths[task_id] = task_path
         await super().aput_writes(config, writes, task_id, task_path)
 
 
-@pytest.mark.parametrize("calls", [1, 2])
-async def test_a_tool_call_knows_its_task_and_whether_that_is_the_only_one_of_its_step(calls: int) -> None:
+async def test_a_tool_call_is_not_the_only_task_of_its_step_and_knows_its_task() -> None:
     ids: list[str] = []
 
     @tool
@@ -237,20 +233,17 @@ async def test_a_tool_call_knows_its_task_and_whether_that_is_the_only_one_of_it
         ids.append(current_task_id(get_config()))
         return "noted"
 
-    saver = StepSaver()
-    script = [Turn("", [("note_task", {})] * calls), Turn("Done.")]
+    saver = PathSaver()
+    script = [Turn("", [("note_task", {})]), Turn("Done.")]
     graph: Any = create_agent(ScriptedChatModel(script=script), [note_task], checkpointer=saver)
     modes = ["tasks"]
     stream = [
         part async for part in graph.astream(QUESTION, CONFIG, stream_mode=modes, version="v2", durability="sync")
     ]
-    tool_tasks = {task["id"] for task in tasks_of(stream, TOOLS_NODE)}
-    assert {*ids} == tool_tasks, f"{CHANGED}: the checkpoint_ns of a tool call does not end with the id of its task."
-    for task in tool_tasks:
-        path, before = saver.steps[task]
-        assert is_only_task_of_step(path, before) == (calls == 1), f"{CHANGED}: a checkpoint has other sent tasks."
-        assert not is_only_task_of_step(path, None), f"{CHANGED}: the path of a sent task has another form."
-    assert all(is_only_task_of_step(saver.steps[task["id"]][0], None) for task in tasks_of(stream, MODEL_NODE)), (
+    (tool_task,) = {task["id"] for task in tasks_of(stream, TOOLS_NODE)}
+    assert ids == [tool_task], f"{CHANGED}: the checkpoint_ns of a tool call does not end with the id of its task."
+    assert not is_only_task_of_step(saver.paths[tool_task]), f"{CHANGED}: the path of a sent task has another form."
+    assert all(is_only_task_of_step(saver.paths[task["id"]]) for task in tasks_of(stream, MODEL_NODE)), (
         f"{CHANGED}: the path of a node's own task has another form."
     )
     endings = [ends_graph(found.checkpoint) async for found in saver.alist(CONFIG)]

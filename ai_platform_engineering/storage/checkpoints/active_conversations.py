@@ -60,14 +60,10 @@ class ActiveConversations:
         parent = config if get_checkpoint_id(config) else None
         self._use(thread_id)[namespace] = _LastCheckpoint(CheckpointTuple(stored, checkpoint, metadata, parent))
 
-    def checkpoint(self, config: RunnableConfig) -> Checkpoint | None:
-        """The checkpoint that the configuration names, if it is the last one."""
-        last = self._last(config)
-        return None if last is None else last.stored.checkpoint
-
     def note_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str) -> None:
-        last = self._last(config)
-        if last is not None:
+        thread_id, namespace = _place(config)
+        last = self._by_thread.get(thread_id, {}).get(namespace)
+        if last is not None and last.stored.checkpoint["id"] == get_checkpoint_id(config):
             for index, (channel, value) in enumerate(writes):
                 last.writes[task_id, WRITES_IDX_MAP.get(channel, index)] = (channel, value)
 
@@ -81,11 +77,6 @@ class ActiveConversations:
     def take(self, thread_id: str) -> list[CheckpointTuple]:
         """The last checkpoint of each namespace; the conversation is no longer here afterwards."""
         return [last.with_writes() for last in self._by_thread.pop(thread_id, {}).values()]
-
-    def _last(self, config: RunnableConfig) -> _LastCheckpoint | None:
-        thread_id, namespace = _place(config)
-        last = self._by_thread.get(thread_id, {}).get(namespace)
-        return last if last is not None and last.stored.checkpoint["id"] == get_checkpoint_id(config) else None
 
     def _use(self, thread_id: str) -> dict[str, _LastCheckpoint]:
         found = self._by_thread.setdefault(thread_id, {})

@@ -273,7 +273,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        if are_in_next_checkpoint(writes, task_path, self._active.checkpoint(config)):
+        if are_in_next_checkpoint(writes, task_path):
             return
 
         async def put(store: ConversationStore) -> None:

@@ -23,13 +23,10 @@ def is_followed_at_once(config: RunnableConfig, checkpoint: Checkpoint, metadata
     return metadata.get("source") == "input" or (is_nested and ends_graph(checkpoint))
 
 
-def are_in_next_checkpoint(
-    writes: Sequence[tuple[str, Any]], task_path: str, checkpoint: Checkpoint | None = None
-) -> bool:
+def are_in_next_checkpoint(writes: Sequence[tuple[str, Any]], task_path: str) -> bool:
     """Whether writes are the result of a whole step. Only a step with several tasks needs the result of each.
 
-    `checkpoint` is the one before the step, if it is known.
+    Results of tool calls are always stored, also that of a single one: a run that is continued reads from them which
+    tasks made the calls (`graphs/stored_run.py`).
     """
-    if any(channel in WRITES_IDX_MAP for channel, _ in writes):
-        return False
-    return is_only_task_of_step(task_path, checkpoint)
+    return is_only_task_of_step(task_path) and not any(channel in WRITES_IDX_MAP for channel, _ in writes)
