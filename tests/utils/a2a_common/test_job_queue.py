@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+from typing import Any, Literal
 
 import psycopg
 import pytest
 
 from ai_platform_engineering.events import FinalResult, MessageEnded, TextDelta
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from tests.services.postgres import postgres_server
 from tests.utils.a2a_common.job_replicas import TIMEOUT, Replicas, eventually, replicas
 from tests.utils.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script
@@ -219,6 +220,38 @@ async def test_a_message_that_was_stored_but_not_queued_is_recovered(database: s
         await served[0].queue.recover()
         await served.jobs_become()
         assert served.order == ["lost"]
+
+
+async def test_a_message_that_is_about_to_be_queued_is_not_queued_twice(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, listed, running = Gate(), asyncio.Event(), asyncio.Event()
+    async with replicas(database, 1, lambda text, turn: (gate, *ANSWER)) as served:
+        queue = served[0].queue
+        put, list_jobs = queue.put, queue._jobs.list_jobs_async
+
+        async def list_before(**wanted: Any) -> Any:
+            jobs = await list_jobs(**wanted)
+            listed.set()
+            await running.wait()
+            return jobs
+
+        async def put_after(assignment: Assignment) -> None:
+            await listed.wait()
+            await put(assignment)
+
+        monkeypatch.setattr(queue, "put", put_after)
+        monkeypatch.setattr(queue._jobs, "list_jobs_async", list_before)
+        asking = asyncio.create_task(served.ask("once"))
+        await asyncio.sleep(0)
+        recovering = asyncio.create_task(queue.recover())
+        await _running(served, await asking)
+        running.set()
+        await recovering
+
+        await served.jobs_become("doing")
+        gate.set()
+        assert await served.ended(asking.result()) == ["completed"]
 
 
 async def test_no_run_starts_in_a_paused_conversation(database: str) -> None:

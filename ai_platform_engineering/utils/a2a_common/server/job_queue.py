@@ -38,6 +38,8 @@ _POLL_SECONDS: Final = 0.1
 _CANCEL_SECONDS: Final = 10.0
 """Time for another process to stop a run that was canceled."""
 _STOP_SECONDS: Final = 5.0
+_QUEUEING_SECONDS: Final = 1.0
+"""A message is queued well within this time after it is stored."""
 _OPEN_JOBS: Final = (Status.TODO.value, Status.DOING.value)
 
 
@@ -137,11 +139,13 @@ class JobQueue:
 
     async def recover(self) -> None:
         """Queue the messages that were stored but not queued, because their process died in between."""
-        unfinished = await self._log.unfinished()
-        jobs = await self._jobs.list_jobs_async(queue=self._worker.server, task=_RUN)
-        queued = {job.task_kwargs.get("task_id") for job in jobs if job.status in _OPEN_JOBS}
-        for task_id, context_id in unfinished:
-            request = await self._log.request(task_id) if task_id not in queued else None
+        lost = await self._without_job()
+        if lost:
+            # A process that lives may be about to queue its message.
+            await asyncio.sleep(_QUEUEING_SECONDS)
+            lost = [task for task in await self._without_job() if task in lost]
+        for task_id, context_id in lost:
+            request = await self._log.request(task_id)
             if request is not None:
                 logger.info("task %s is queued again", task_id)
                 priority = LATER_MESSAGE if request.after else FIRST_MESSAGE
@@ -170,6 +174,13 @@ class JobQueue:
         await self._worker.defer(
             _RUN, self._lock(context_id), priority=priority, once=f"{self._worker.server}:{once}", **ids
         )
+
+    async def _without_job(self) -> list[tuple[str, str]]:
+        """The unfinished tasks that have no job, with their conversations, in order of arrival."""
+        unfinished = await self._log.unfinished()
+        jobs = await self._jobs.list_jobs_async(queue=self._worker.server, task=_RUN)
+        queued = {job.task_kwargs.get("task_id") for job in jobs if job.status in _OPEN_JOBS}
+        return [(task_id, context_id) for task_id, context_id in unfinished if task_id not in queued]
 
     async def _open_jobs(self, context_id: str) -> list[Job]:
         """The jobs of runs in a conversation, queued or executed."""
