@@ -44,7 +44,9 @@ runpy.run_path({server!r}, run_name="__main__")
 def slow_npx(tmp_path: Path) -> Callable[..., McpServer]:
     """A server behind an `npx` that downloads until the file `downloaded` is there."""
     launcher = tmp_path / "npx"
-    text = LAUNCHER.format(python=sys.executable, folder=str(tmp_path), server=str(SCRIPTED_SERVER))
+    # The server may read the files in the directory that its variables name, wherever this checkout is.
+    server = shutil.copy(SCRIPTED_SERVER, tmp_path)
+    text = LAUNCHER.format(python=sys.executable, folder=str(tmp_path), server=str(server))
     launcher.write_text(text)
     launcher.chmod(0o700)
 
