@@ -61,6 +61,9 @@ class CallLedger:
         """The ids of all calls that have started."""
         return frozenset(self._seen)
 
+    def has_ended(self, call_id: str) -> bool:
+        return call_id in self._seen and call_id not in self._open
+
     def position(self, call_id: str) -> int:
         """The number of open calls that started before this one."""
         return [*self._open].index(call_id) if call_id in self._open else len(self._open)

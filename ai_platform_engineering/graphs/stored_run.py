@@ -22,7 +22,7 @@ from ai_platform_engineering.compat.langgraph import (
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.history import unanswered_calls
 from ai_platform_engineering.runs.plan import PLAN_TOOL
-from ai_platform_engineering.runs.translation import StoredCall, StoredProgress
+from ai_platform_engineering.runs.stored_progress import StoredCall, StoredProgress, StoredTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ async def stored_run(graph: Graph, context_id: str, task_id: str) -> StoredRun:
     pending = [message for task in state.tasks if task.name == MODEL_NODE for message in _messages(task.result)]
     own = [*messages[place + 1 :], *pending] if place is not None else []
     turns = [message for message in own if isinstance(message, AIMessage)]
-    calls, answers = await _calls_and_answers(graph, context_id, state, own)
+    steps, answers = await _steps_and_answers(graph, context_id, state, own)
     return StoredRun(
         StoredProgress(
-            calls=calls,
-            plan=_last_plan(turns, [call.result for call in calls]),
+            steps=steps,
+            plan=_last_plan(turns, [step.result for step in steps if isinstance(step, StoredCall)]),
             turn=turns[-1] if turns else None,
             is_over=bool(turns) and not state.next and not turns[-1].tool_calls,
         ),
@@ -60,21 +60,37 @@ async def stored_run(graph: Graph, context_id: str, task_id: str) -> StoredRun:
     )
 
 
-async def _calls_and_answers(
+async def _steps_and_answers(
     graph: Graph, context_id: str, state: StateSnapshot, own: Sequence[AnyMessage]
-) -> tuple[list[StoredCall], dict[str, int]]:
-    """The calls of the run in the order in which they began, those of a delegation behind it."""
+) -> tuple[list[StoredCall | StoredTurn], dict[str, int]]:
+    """The calls of the run in the order in which they began, the turns and calls of a delegation behind it."""
     if not isinstance(saver := graph.checkpointer, BaseCheckpointSaver):
         return [], {}
     found = await _checkpoints(saver, context_id, "")
-    calls, answers = list[StoredCall](), _answers(found)
+    steps, answers = list[StoredCall | StoredTurn](), _answers(found)
     for call in _own_calls(found, state, own):
-        calls.append(call)
+        steps.append(call)
         if found := await _checkpoints(saver, context_id, call_namespace(call.call_id)):
-            inner: list[AnyMessage] = found[-1].checkpoint["channel_values"].get("messages", [])
-            calls += _finished(found, inner, call.call_id)
+            steps += _agent_steps(found, call)
             answers |= _answers(found)
-    return calls, answers
+    return steps, answers
+
+
+def _agent_steps(checkpoints: Sequence[CheckpointTuple], delegation: StoredCall) -> Iterator[StoredCall | StoredTurn]:
+    """The turns of a delegated agent, behind each its finished calls, and the answer of a finished delegation."""
+    stored: list[AnyMessage] = checkpoints[-1].checkpoint["channel_values"].get("messages", [])
+    # A turn may be stored although its step has not ended.
+    pending = [message for written in _by_task(checkpoints[-1]).values() for message in _messages(written)]
+    finished = [*_finished(checkpoints, stored, delegation.call_id)]
+    turns = [message for message in (*stored, *pending) if isinstance(message, AIMessage)]
+    for turn in turns:
+        yield StoredTurn(delegation.call_id, turn)
+        ids = {call["id"] for call in turn.tool_calls}
+        yield from (call for call in finished if call.call["id"] in ids)
+    result = delegation.result
+    # The last checkpoint of a nested graph, with the agent's answer, is not always stored.
+    if result is not None and result.status != "error" and (not turns or turns[-1].tool_calls):
+        yield StoredTurn(delegation.call_id, AIMessage(str(result.text), id=f"{delegation.call_id}-answer"))
 
 
 def _own_calls(

@@ -9,7 +9,7 @@ distinguishes parallel calls of one agent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -44,12 +44,13 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.llm.finish_reasons import cut_reason
 from ai_platform_engineering.llm.guarded_call import RetryNotice
-from ai_platform_engineering.llm.thinking import VisibleText
 from ai_platform_engineering.runs.answers import structured_text
+from ai_platform_engineering.runs.emitted_texts import EmittedTexts, StreamedText, streamed_as
 from ai_platform_engineering.runs.failures import failure_of, short_reason
 from ai_platform_engineering.runs.plan import PLAN_TOOL, Plan
 from ai_platform_engineering.runs.questions import Questions
 from ai_platform_engineering.runs.skill_calls import skill_of
+from ai_platform_engineering.runs.stored_progress import StoredCall, StoredProgress, StoredTurn
 
 STREAM_MODES: Final[list[StreamMode]] = ["messages", "tasks", "custom"]
 WITHOUT_TOKENS: Final[list[StreamMode]] = ["tasks", "custom"]
@@ -82,43 +83,10 @@ class LimitReached:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredCall:
-    """A tool call in the checkpoints of a run: the model's call, and its result if it has finished."""
-
-    call_id: str
-    parent_call_id: str | None
-    call: Mapping[str, Any]
-    result: ToolMessage | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredProgress:
-    """The progress of a run that another process began, as far as its checkpoints have it.
-
-    `turn` is the last message of the run's own model; `is_over` is true if that was the last step of the graph. `plan`
-    has the arguments of the last call of the plan tool.
-    """
-
-    calls: Sequence[StoredCall] = ()
-    plan: Mapping[str, Any] | None = None
-    turn: AIMessage | None = None
-    is_over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class _FinalAnswer:
     text: str
     message_id: str
     cut: str | None = None
-
-
-@dataclass(slots=True)
-class _Stream:
-    """The text of one message of a model turn, as far as it was streamed."""
-
-    message_id: str
-    visible: VisibleText = field(default_factory=VisibleText)
-    text: str = ""
 
 
 class Translation:
@@ -145,7 +113,7 @@ class Translation:
         self._ledger = CallLedger()
         self._plan = Plan()
         self._plan_calls: dict[str, Mapping[str, Any]] = {}
-        self._streams: dict[str, dict[str, _Stream]] = {}
+        self._streams: dict[str, dict[str, StreamedText]] = {}
         """By the task id of a model turn, then by the id of the provider's chunks."""
         self._open_messages: dict[str, tuple[str, str | None]] = {}
         self._gathered: list[tuple[str, str]] = []
@@ -153,12 +121,7 @@ class Translation:
         self._limit: str | None = None
         self._questions = Questions()
         self._emitted_plan: PlanUpdated | None = None
-        self._texts: dict[str, str] = {}
-        """The text of each message in the history, as far as it was emitted."""
-        self._last_texts: dict[str | None, str] = {}
-        """By parent: the last message in the history, if no call came after it."""
-        self._superseded: dict[str | None, str] = {}
-        """By parent: a message that was cut off, which the next one supersedes."""
+        self._texts = EmittedTexts()
         for event in history:
             self._restore(event)
         if answered is not None:
@@ -193,39 +156,40 @@ class Translation:
         }:
             yield from self._replan(self._plan.rewritten(str(plan.get("title") or ""), plan["steps"]))
         turn = progress.turn
+        streamed = None if turn is None else self._texts.of_turn(turn, None)
+        if turn is not None and streamed is not None and turn.tool_calls and not self._was_ended(streamed):
+            yield from self._message_ended(turn, streamed, None)  # a message ends before its calls begin
+        announced = self._ledger.seen
+        for step in progress.steps:
+            if isinstance(step, StoredTurn):
+                yield from self._agent_turn(step)
+            elif step.call_id not in announced and step.call["name"] != PLAN_TOOL:
+                start = {"name": TOOLS_NODE, "id": step.call_id, "input": step.call}
+                yield from self._task_started(start, step.parent_call_id)
+        for step in reversed(progress.steps):
+            if isinstance(step, StoredCall) and step.result is not None and self._ledger.get(step.call_id) is not None:
+                yield from self._call_ended({"id": step.call_id, "result": {"messages": [step.result]}})
+        self._texts.resume(self._open_messages.keys())
         if (
             turn is not None
-            and turn.tool_calls
-            and (before := self._emitted_as(turn)).message_id in self._open_messages
+            and streamed is not None
+            and (progress.is_over or streamed.message_id in self._open_messages)
         ):
-            yield from self._message_ended(turn, before, None)  # a message ends before its calls begin
-        announced = self._ledger.seen
-        for call in progress.calls:
-            if call.call_id not in announced and call.call["name"] != PLAN_TOOL:
-                start = {"name": TOOLS_NODE, "id": call.call_id, "input": call.call}
-                yield from self._task_started(start, call.parent_call_id)
-        for call in reversed(progress.calls):
-            if call.result is not None and self._ledger.get(call.call_id) is not None:
-                yield from self._call_ended({"id": call.call_id, "result": {"messages": [call.result]}})
-        self._superseded = {
-            parent: message_id
-            for parent, message_id in self._last_texts.items()
-            if parent is None or message_id in self._open_messages
-        }
-        if turn is not None:
-            streamed = self._emitted_as(turn)
-            if streamed.message_id == self._superseded.get(None):
-                del self._superseded[None]
-            if progress.is_over or streamed.message_id in self._open_messages:
-                yield from self._message_ended(turn, streamed, None)
+            yield from self._message_ended(turn, streamed, None)
         for message_id in [message_id for message_id, (_, parent) in self._open_messages.items() if parent is None]:
             yield from self._end_message(message_id)
 
-    def _emitted_as(self, turn: AIMessage) -> _Stream:
-        """The message of a model turn, as far as it is in the history."""
-        emitted = [_Stream(message_id, text=text) for message_id, text in self._texts.items()]
-        whole = (stream for stream in emitted if stream.text == str(turn.text))
-        return next(whole, None) or _streamed_as(turn, emitted)
+    def _agent_turn(self, turn: StoredTurn) -> Iterator[Event]:
+        """Emit the text of a delegated agent's turn that the history lacks: its model is not called again for it."""
+        if not self._emits_text(turn.delegation):
+            return
+        streamed = self._texts.of_turn(turn.message, turn.delegation)
+        if not self._was_ended(streamed):
+            yield from self._message_ended(turn.message, streamed, turn.delegation)
+
+    def _was_ended(self, streamed: StreamedText) -> bool:
+        """Whether the history has the whole message."""
+        return streamed.message_id in self._texts and streamed.message_id not in self._open_messages
 
     def conclude(self) -> Iterator[Event]:
         """The last events of a graph that has ended, or that waits for a form."""
@@ -259,7 +223,7 @@ class Translation:
             return
         streams = self._streams.setdefault(token_task_id(metadata), {})
         chunk_id = str(message.id)
-        stream = streams.setdefault(chunk_id, _Stream(chunk_id))
+        stream = streams.setdefault(chunk_id, StreamedText(chunk_id))
         section = stream.visible.section
         shown = stream.visible.feed(text)
         if stream.visible.section != section:
@@ -270,15 +234,17 @@ class Translation:
             yield from self._delta(stream.message_id, shown, parent)
 
     def _emits_text(self, parent: str | None) -> bool:
-        return self._own_text if parent is None else self._agent_text
+        if parent is None:
+            return self._own_text
+        # After a kill, an agent whose end was emitted, but not stored, writes its answer again.
+        return self._agent_text and not self._ledger.has_ended(parent)
 
     def _delta(self, message_id: str, text: str, parent: str | None) -> Iterator[Event]:
         if not text or not self._emits_text(parent):
             return
         agent = self._agent_of(parent)
         self._open_messages[message_id] = (agent, parent)
-        superseded = self._superseded.pop(parent, None)
-        yield TextDelta(agent, message_id, text, parent, superseded if superseded != message_id else None)
+        yield TextDelta(agent, message_id, text, parent, self._texts.superseded_by(message_id, parent))
 
     def _task_started(self, task: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
         if task["name"] != TOOLS_NODE or (tool_call := tool_call_of(task["input"])) is None:
@@ -333,18 +299,18 @@ class Translation:
             self._plan = self._plan.own_tool_succeeded()
 
     def _model_ended(
-        self, result: Mapping[str, Any], streams: Sequence[_Stream], parent: str | None
+        self, result: Mapping[str, Any], streams: Sequence[StreamedText], parent: str | None
     ) -> Iterator[Event]:
         for message in result.get("messages") or ():
             if isinstance(message, AIMessage):
-                yield from self._message_ended(message, _streamed_as(message, streams), parent)
+                yield from self._message_ended(message, streamed_as(message, streams), parent)
         # A turn may have called the model twice. The text of the first call is not part of the answer.
         for stream in streams:
             yield from self._end_message(stream.message_id)
         if parent is None and (structured := result.get("structured_response")) is not None:
             yield from self._structured_answer(structured, result)
 
-    def _message_ended(self, message: AIMessage, streamed: _Stream, parent: str | None) -> Iterator[Event]:
+    def _message_ended(self, message: AIMessage, streamed: StreamedText, parent: str | None) -> Iterator[Event]:
         """Emit the rest of the text (of a model without streaming, or text added after the stream), then end the
         message."""
         message_id, text = streamed.message_id, str(message.text)
@@ -391,29 +357,17 @@ class Translation:
             case ToolFinished() | AgentFinished():
                 yield from self._ledger.finish(event.call_id, event.ok, event.reason)
             case TextDelta():
-                if event.supersedes is not None and event.message_id not in self._texts:
-                    self._superseded[delegation] = event.supersedes
-                yield from self._delta(event.message_id, self._not_emitted(event), delegation)
+                yield from self._delta(event.message_id, self._texts.rest(event, delegation), delegation)
             case MessageEnded():
                 yield from self._end_message(event.message_id)
-
-    def _not_emitted(self, delta: TextDelta) -> str:
-        """The text of a delta without the part that is in the history. A resumed run gets the whole stream again."""
-        emitted = self._texts.get(delta.message_id)
-        if not emitted:
-            return delta.text
-        self._texts[delta.message_id] = emitted[len(delta.text) :]
-        return delta.text[len(emitted) :]
 
     def _restore(self, event: Event) -> None:
         """Take over an event from before the resume: it is not emitted again, but its end will be."""
         if isinstance(event, AgentStarted | ToolStarted):
-            # The model's message is stored before its calls begin.
-            self._last_texts.pop(event.parent_call_id, None)
+            self._texts.call_started(event.parent_call_id)
         match event:
             case TextDelta(message_id=message_id, parent_call_id=parent):
-                self._texts[message_id] = self._texts.get(message_id, "") + event.text
-                self._last_texts[parent] = message_id
+                self._texts.add(event)
                 self._open_messages[message_id] = (event.agent, parent)
             case MessageEnded(message_id=message_id):
                 self._open_messages.pop(message_id, None)
@@ -470,15 +424,6 @@ class Translation:
 
     def _partial(self) -> str | None:
         return "\n\n".join(f"**{agent.title()}**\n\n{text}" for agent, text in self._gathered) or None
-
-
-def _streamed_as(message: AIMessage, streams: Sequence[_Stream]) -> _Stream:
-    """The stream of the message. Some providers give the complete message another id than its chunks."""
-    text = str(message.text)
-    written = [stream for stream in streams if stream.text]
-    same_id = [stream for stream in written if stream.message_id == message.id]
-    same_start = [stream for stream in written if text.startswith(stream.text)]
-    return next(iter(same_id or same_start[-1:]), _Stream(str(message.id)))
 
 
 def _tool_message(result: Any) -> ToolMessage | None:

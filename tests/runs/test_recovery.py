@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.compat.langgraph import INTERRUPT_CHANNEL
@@ -28,9 +31,11 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.forms.answers import Submitted
 from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
-from ai_platform_engineering.runs.translation import StoredCall, StoredProgress, Translation
+from ai_platform_engineering.runs.stored_progress import StoredCall, StoredProgress
+from ai_platform_engineering.runs.translation import Translation
+from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint, is_followed_at_once
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphRun, Resumption
-from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect
+from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect, RequestContext
 from tests.invariants import check, check_task
 from tests.runs.graphs import agent, context, settings_of, supervisor
 from tests.runs.test_questions import asker
@@ -54,6 +59,29 @@ class Ledger:
 
     async def finish(self, call_id: str, result: str) -> None:
         self.recorded[call_id] = result
+
+
+class OmittingSaver(InMemorySaver):
+    """Stores what the product's stores store: not what the next checkpoint contains."""
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        stored = await super().aput(config, checkpoint, metadata, new_versions)
+        if is_followed_at_once(config, checkpoint, metadata):
+            place = stored["configurable"]
+            del self.storage[place["thread_id"]][place["checkpoint_ns"]][place["checkpoint_id"]]
+        return stored
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        if not are_in_next_checkpoint(writes, task_path):
+            await super().aput_writes(config, writes, task_id, task_path)
 
 
 @dataclass
@@ -159,10 +187,14 @@ class Moment:
     world: World
 
 
+def streaming(world: World) -> RequestContext:
+    return context(effects=world.ledger, stream_sub_agent_text=True)
+
+
 async def moments(
     process: Process, world: World, work: str | Resumption = "q", before: Sequence[Event] = ()
 ) -> list[Moment]:
-    run = GraphRun(process.graph_in(world), "supervisor", work, context(effects=world.ledger))
+    run = GraphRun(process.graph_in(world), "supervisor", work, streaming(world))
     events: list[Event] = []
     found = [Moment((), copy.deepcopy(world))]
     async for event in run.events():
@@ -177,7 +209,7 @@ async def continued(
 ) -> list[Event]:
     """The events of the rest of a run, in a world that nothing else uses."""
     world = copy.deepcopy(world)
-    run = GraphRun(process.graph_in(world), "supervisor", work, context(effects=world.ledger), begun)
+    run = GraphRun(process.graph_in(world), "supervisor", work, streaming(world), begun)
     rest = [event async for event in run.events()]
     whole = [*(work.history if isinstance(work, Resumption) else ()), *begun, *rest]
     [created] = [event for event in whole if isinstance(event, ToolFinished) and event.tool == "create_issue"]
@@ -212,18 +244,33 @@ def without_last_results(world: World) -> World:
     world = copy.deepcopy(world)
     for thread_id, namespaces in world.saver.storage.items():
         for namespace, checkpoints in namespaces.items():
-            writes = world.saver.writes[thread_id, namespace, max(checkpoints)]
+            writes = world.saver.writes[thread_id, namespace, max(checkpoints, default="")]
             for key in [key for key, (_, channel, *_) in writes.items() if channel != INTERRUPT_CHANNEL]:
                 del writes[key]
     return world
 
 
-async def test_a_run_is_continued_wherever_it_was_killed() -> None:
+def texts(events: Sequence[Event]) -> dict[str, list[str]]:
+    """The messages of each agent, without those that were superseded."""
+    deltas = [event for event in events if isinstance(event, TextDelta)]
+    superseded = {delta.supersedes for delta in deltas}
+    found: dict[str, dict[str, str]] = {}
+    for delta in deltas:
+        if delta.message_id not in superseded:
+            messages = found.setdefault(delta.agent, {})
+            messages[delta.message_id] = messages.get(delta.message_id, "") + delta.text
+    return {agent: [*messages.values()] for agent, messages in found.items()}
+
+
+@pytest.mark.parametrize("saver", [InMemorySaver, OmittingSaver])
+async def test_a_run_is_continued_wherever_it_was_killed(saver: type[InMemorySaver]) -> None:
     other = Process(planned)
-    for begun, world in kills(await moments(Process(planned), World())):
+    run = await moments(Process(planned), World(saver=saver()))
+    for begun, world in kills(run):
         rest = await continued(other, begun, world)
         whole = [*begun, *rest]
         assert check(whole) == FinalResult(ANSWER, whole[-1].answer_message_id)  # type: ignore[union-attr]
+        assert texts(whole) == texts(run[-1].events), "each text is there once"
         plan = [event for event in whole if isinstance(event, PlanUpdated)][-1]
         assert [(step.agent, step.status) for step in plan.steps] == [("argocd", "completed"), ("jira", "completed")]
 
@@ -299,11 +346,13 @@ async def continued_without_checkpoints(moment: Moment) -> list[Event]:
     return rest
 
 
-def test_a_message_ends_before_its_calls_begin() -> None:
+@pytest.mark.parametrize("emitted", ["", "I ask", "I ask Jira."])
+def test_a_message_is_whole_before_its_calls_begin(emitted: str) -> None:
     call = {"name": "task", "args": {"subagent_type": "jira", "description": "list tickets"}, "id": "c1"}
     turn = AIMessage("I ask Jira.", id="m1", tool_calls=[call])
-    history = [TextDelta("supervisor", "m1", "I ask Jira.")]
+    history = [TextDelta("supervisor", "m1", emitted)] if emitted else []
     translation = Translation("supervisor", history=history)
-    progress = StoredProgress(calls=[StoredCall("t1", None, call)], plan=None, turn=turn, is_over=False)
+    progress = StoredProgress(steps=[StoredCall("t1", None, call)], plan=None, turn=turn, is_over=False)
     events = [*translation.continue_from(progress)]
-    assert [type(event) for event in events] == [MessageEnded, AgentStarted]
+    assert texts([*history, *events]) == {"supervisor": ["I ask Jira."]}
+    assert [type(event) for event in events][-2:] == [MessageEnded, AgentStarted]
