@@ -68,7 +68,7 @@ from ai_platform_engineering.storage.event_log.statements import (
     share,
 )
 from ai_platform_engineering.storage.event_log.task_cache import CachedTask, TaskCache
-from ai_platform_engineering.storage.event_log.task_fold import breaks_off, ends_task
+from ai_platform_engineering.storage.event_log.task_fold import breaks_off, can_wait, ends_task
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.event_log.writer import LogWriter, Write, error_for, result_for
@@ -220,12 +220,17 @@ class SqliteEventLog:
 
         def publish_unstored() -> list[Entry]:
             entries = self._publish(task_id, cached, events)
-            self._queue_retry(cached, insertion(cached.number, events))
+            self._queue_retry(cached, insert)
             return entries
 
-        # On a full disk, followers must still see the end of a task that fails for that reason.
+        insert = insertion(cached.number, events)
         return await self._write(
-            cached, insertion(cached.number, events), settle, otherwise=publish_unstored if breaks_off(events) else None
+            cached,
+            insert,
+            settle,
+            # On a full disk, followers must still see the end of a task that fails for that reason.
+            otherwise=publish_unstored if breaks_off(events) else None,
+            can_wait=can_wait(events),
         )
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
@@ -339,10 +344,6 @@ class SqliteEventLog:
             raise RequestNotStoredError("disk") from None
 
     @property
-    def _writer(self) -> LogWriter:
-        return self._parts.writer
-
-    @property
     def _readers(self) -> ReaderThreads:
         return self._parts.readers
 
@@ -360,6 +361,7 @@ class SqliteEventLog:
         *,
         otherwise: Callable[[], T] | None = None,
         is_request: bool = False,
+        can_wait: bool = False,
     ) -> T:
         """Commit `work`, then apply `settle` in memory, also when the caller was cancelled meanwhile.
 
@@ -391,7 +393,7 @@ class SqliteEventLog:
                 result_for(done)(otherwise())
                 cached.roll_back()
 
-        self._writer.submit(Write(cached.number, work, committed, failed))
+        self._parts.writer.submit(Write(cached.number, work, committed, failed), can_wait=can_wait)
         return await done
 
     def _publish(self, task_id: str, cached: CachedTask, events: Sequence[WireEvent]) -> list[Entry]:
@@ -418,7 +420,7 @@ class SqliteEventLog:
     def _flush_retries(self) -> None:
         retries, self._retries = self._retries, []
         for write in retries:
-            self._writer.submit(write)
+            self._parts.writer.submit(write)
 
     def _store_folded(self, cached: CachedTask) -> None:
         """Store an ended task as a whole, so that reading it does not need its events."""
@@ -435,7 +437,7 @@ class SqliteEventLog:
                 self._cache.put(task_id, cached)
 
         # If this write fails, the task is folded from its events.
-        self._writer.submit_deferred(Write(cached.number, update, settle, settle))
+        self._parts.writer.submit_deferred(Write(cached.number, update, settle, settle))
 
     async def _open(self, task_id: str) -> CachedTask:
         cached = self._cache.get(task_id) or await self._known(task_id)

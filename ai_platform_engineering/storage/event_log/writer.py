@@ -4,7 +4,8 @@ It runs on the event loop: a commit of a few events takes about 60 microseconds 
 thread each statement would wait for the interpreter lock, which costs ten times as much, or a hundred times under load.
 The WAL checkpointer does what waits for the disk.
 
-An idle log commits immediately; under load, writes are batched for 2 ms.
+An idle log commits immediately. Events that follow within 5 ms are batched; other writes, which a run or a caller waits
+for, are committed at once, and the pending events with them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_BATCH_SECONDS: Final = 0.002
+BATCH_SECONDS: Final = 0.005
+"""Text is joined for longer than that before it is written."""
+_RETRY_SECONDS: Final = 0.002
 _BUSY_SECONDS: Final = 10.0
 
 
@@ -64,15 +67,18 @@ class LogWriter:
         self._pending: list[Write] = []
         self._deferred: list[Write] = []
         self._scheduled: asyncio.Handle | None = None
+        self._scheduled_at = 0.0
         self._not_before = 0.0
+        self._retry_at = 0.0
         self._busy_since: float | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
-    def submit(self, write: Write) -> None:
+    def submit(self, write: Write, *, can_wait: bool = False) -> None:
+        """`can_wait`: the write may be committed with a later batch."""
         self._pending.append(write)
         self._idle.clear()
-        self._schedule()
+        self._schedule(self._not_before if can_wait else self._retry_at)
 
     def submit_deferred(self, write: Write) -> None:
         """Commit a write with the next batch, or at the close."""
@@ -85,22 +91,26 @@ class LogWriter:
             self.submit(self._deferred.pop())
             await self._idle.wait()
 
-    def _schedule(self) -> None:
+    def _schedule(self, when: float) -> None:
+        """Write at that time, or earlier if that is scheduled already."""
         if self._scheduled is not None:
-            return
-        pause = self._not_before - self._loop.time()
-        if pause > 0:
-            self._scheduled = self._loop.call_later(pause, self._write)
+            if self._scheduled_at <= when:
+                return
+            self._scheduled.cancel()
+        self._scheduled_at = when
+        if when > self._loop.time():
+            self._scheduled = self._loop.call_at(when, self._write)
         else:
             self._scheduled = self._loop.call_soon(self._write)
 
     def _write(self) -> None:
         self._scheduled = None
         now = self._loop.time()
-        self._not_before = now + _BATCH_SECONDS
+        self._not_before = now + BATCH_SECONDS
         begun = self._busy_since or now
         if not self._begin():
-            self._schedule()
+            self._retry_at = now + _RETRY_SECONDS
+            self._schedule(self._retry_at)
             return
         batch = [*self._pending, *self._deferred]
         self._pending, self._deferred = [], []

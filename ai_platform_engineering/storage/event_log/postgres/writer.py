@@ -1,7 +1,8 @@
 """The writer of the log in Postgres: commits the writes of all tasks of this process, in batches, over one connection.
 
-An idle log commits immediately; under load, the writes that arrive during a commit are the next batch. The writes of
-one task are committed in the order of submission.
+An idle log commits immediately. Events that arrive within 5 ms are the next batch; other writes, which a run or a
+caller waits for, are committed at once, and the pending events with them. The writes of one task are committed in the
+order of submission.
 
 When the connection breaks, the writer connects again and repeats the writes. It first finds out which of them were
 committed, so none is applied twice.
@@ -32,6 +33,8 @@ from ai_platform_engineering.storage.event_log.postgres.statements import (
     Write,
     append_parameters,
 )
+from ai_platform_engineering.storage.event_log.task_fold import can_wait
+from ai_platform_engineering.storage.event_log.writer import BATCH_SECONDS
 from ai_platform_engineering.storage.postgres.async_connections import STATEMENT_SECONDS, Connection, connect
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 
@@ -40,7 +43,6 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS: Final = 8.0
 """How long a write of a running task is repeated while the server is away: a failover takes some seconds."""
 
-_BATCH_SECONDS: Final = 0.002
 _MAX_BATCH: Final = 200
 """Notifications have at most 8000 bytes; this many tasks fit."""
 _MIN_RECONNECT_SECONDS: Final = 0.05
@@ -102,6 +104,7 @@ class LogWriter:
         self._loop = asyncio.get_running_loop()
         self._queue: deque[PendingWrite] = deque()
         self._submitted = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._connection: Connection | None = None
@@ -126,6 +129,8 @@ class LogWriter:
         self._queue.append(pending)
         self._idle.clear()
         self._submitted.set()
+        if not isinstance(write, Append) or not can_wait(write.events):
+            self._urgent.set()
         return await pending.done
 
     async def aclose(self) -> None:
@@ -144,7 +149,8 @@ class LogWriter:
         while True:
             await self._submitted.wait()
             begun = self._loop.time()
-            not_before = begun + _BATCH_SECONDS
+            not_before = begun + BATCH_SECONDS
+            self._urgent.clear()
             batch = self._take()
             try:
                 self._queue.extendleft(reversed(await self._commit(batch)))
@@ -159,7 +165,11 @@ class LogWriter:
             if not self._queue:
                 self._submitted.clear()
                 self._idle.set()
-            if (pause := max(not_before, self._reconnect_at) - self._loop.time()) > 0:
+            if (pause := not_before - self._loop.time()) > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._urgent.wait()
+            if (pause := self._reconnect_at - self._loop.time()) > 0:
                 await asyncio.sleep(pause)
 
     def _take(self) -> list[PendingWrite]:
