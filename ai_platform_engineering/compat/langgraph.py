@@ -60,6 +60,11 @@ def outer_task_id(namespace: Sequence[str]) -> str | None:
     return task_id
 
 
+def outer_namespace(namespace: str) -> str:
+    """The namespace of the graph in which the graph of a namespace is nested; empty for the outermost graph."""
+    return namespace.rpartition("|")[0]
+
+
 def current_namespace(config: RunnableConfig) -> list[str]:
     """The namespace of the code that runs with this configuration."""
     return str(config["configurable"]["checkpoint_ns"]).split("|")
@@ -80,9 +85,22 @@ def is_only_task_of_step(task_path: str) -> bool:
 
 def ends_graph(checkpoint: Checkpoint) -> bool:
     """Whether no task follows a checkpoint."""
-    values = checkpoint["channel_values"]
-    nodes = (channel for channel in values if channel == START or channel.startswith(_BRANCH_CHANNELS))
-    return not values.get(_SENDS_CHANNEL) and next(nodes, None) is None
+    return not checkpoint["channel_values"].get(_SENDS_CHANNEL) and not _has_triggers(checkpoint)
+
+
+def is_before_start(checkpoint: Checkpoint) -> bool:
+    """Whether a checkpoint has an input that the graph has not read yet."""
+    return START in checkpoint["channel_values"]
+
+
+def sent_tasks(checkpoint: Checkpoint) -> int:
+    """The number of tool calls that follow a checkpoint; 0 if another node runs beside them."""
+    return 0 if _has_triggers(checkpoint) else len(checkpoint["channel_values"].get(_SENDS_CHANNEL) or ())
+
+
+def _has_triggers(checkpoint: Checkpoint) -> bool:
+    """Whether a node follows a checkpoint that runs once in the step."""
+    return any(channel == START or channel.startswith(_BRANCH_CHANNELS) for channel in checkpoint["channel_values"])
 
 
 def task_namespace(task: PregelTask) -> str:

@@ -34,7 +34,8 @@ async def complete_conversation(graph: Graph, run: InterruptedRun) -> None:
         _unfinished(call, outcomes_of(run.events, within=task.id), waited=waited)
         for call, task in zip(unanswered_calls(messages), unfinished_tool_tasks(state), strict=False)
     ]
-    if state.next:
+    # All tasks of the step may have finished before the process was killed.
+    if state.tasks:
         await end_step(graph, config)
     if interrupted:
         await graph.aupdate_state(config, {"messages": interrupted}, as_node=TOOLS_NODE)

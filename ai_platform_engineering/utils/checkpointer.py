@@ -18,7 +18,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.checkpoints.fallback_saver import FallbackSaver, StoreAddress
+from ai_platform_engineering.storage.checkpoints.conversation_store import StoreAddress
+from ai_platform_engineering.storage.checkpoints.fallback_saver import FallbackSaver
 from ai_platform_engineering.storage.checkpoints.fencing import Fence
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
 from ai_platform_engineering.storage.checkpoints.stores import agent_store_address, store_address

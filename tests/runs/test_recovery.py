@@ -11,7 +11,13 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+)
 from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.compat.langgraph import INTERRUPT_CHANNEL
@@ -33,7 +39,10 @@ from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.runs.stored_progress import StoredCall, StoredProgress
 from ai_platform_engineering.runs.translation import Translation
-from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint, is_followed_at_once
+from ai_platform_engineering.storage.checkpoints.active_conversations import ActiveConversations, place_of
+from ai_platform_engineering.storage.checkpoints.deferred import DeferredCheckpoints
+from ai_platform_engineering.storage.checkpoints.fencing import RunClaims
+from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphRun, Resumption
 from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect, RequestContext
 from tests.invariants import check, check_task
@@ -61,8 +70,19 @@ class Ledger:
         self.recorded[call_id] = result
 
 
-class OmittingSaver(InMemorySaver):
-    """Stores what the product's stores store: not what the next checkpoint contains."""
+class DeferringSaver(InMemorySaver):
+    """Stores what the product stores: not what can be restored otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._active = ActiveConversations()
+        self._deferred = DeferredCheckpoints(self._active, RunClaims(None, is_checked_by_store=False))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DeferringSaver:
+        """What a killed process leaves."""
+        left = DeferringSaver()
+        left.storage, left.writes, left.blobs = copy.deepcopy((self.storage, self.writes, self.blobs), memo)
+        return left
 
     async def aput(
         self,
@@ -71,17 +91,27 @@ class OmittingSaver(InMemorySaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        stored = await super().aput(config, checkpoint, metadata, new_versions)
-        if is_followed_at_once(config, checkpoint, metadata):
-            place = stored["configurable"]
-            del self.storage[place["thread_id"]][place["checkpoint_ns"]][place["checkpoint_id"]]
+        stored = await self._deferred.put(self._store, config, checkpoint, metadata, new_versions)
+        self._active.note_checkpoint(config, checkpoint, metadata, stored)
         return stored
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         if not are_in_next_checkpoint(writes, task_path):
+            await self._deferred.store(self._store, place_of(config), get_checkpoint_id(config))
             await super().aput_writes(config, writes, task_id, task_path)
+            self._active.note_writes(config, writes, task_id)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        await self._deferred.store(self._store, place_of(config), get_checkpoint_id(config))
+        found = await super().aget_tuple(config)
+        self._active.note_read(config, found)
+        return found
+
+    @property
+    def _store(self) -> Any:
+        return super()
 
 
 @dataclass
@@ -262,7 +292,7 @@ def texts(events: Sequence[Event]) -> dict[str, list[str]]:
     return {agent: [*messages.values()] for agent, messages in found.items()}
 
 
-@pytest.mark.parametrize("saver", [InMemorySaver, OmittingSaver])
+@pytest.mark.parametrize("saver", [InMemorySaver, DeferringSaver])
 async def test_a_run_is_continued_wherever_it_was_killed(saver: type[InMemorySaver]) -> None:
     other = Process(planned)
     run = await moments(Process(planned), World(saver=saver()))

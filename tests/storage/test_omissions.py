@@ -1,8 +1,9 @@
-"""What must be stored of a run although the next checkpoint contains it."""
+"""What is stored of a run, and what is not, because it can be restored otherwise."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
-from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.storage.data_files import conversations_file
 from ai_platform_engineering.utils.checkpointer import checkpointer_for
@@ -75,3 +76,57 @@ async def test_a_finished_call_is_not_repeated_because_another_one_of_its_step_w
         graph = create_agent(ScriptedChatModel(script=script), [quick, killed], checkpointer=saver)
         found = await graph.ainvoke(None, CONFIG, durability="sync")
     assert (sorted(called), found["messages"][-1].content) == (["killed", "killed", "quick"], "Done.")
+
+
+async def test_a_run_continues_without_the_checkpoints_that_can_be_restored(tmp_path: Path) -> None:
+    settings, left = load_settings({"DATA_DIR": str(tmp_path / "data")}, None), tmp_path / "left"
+    called: list[str] = []
+
+    @tool
+    async def look() -> str:
+        """Looks."""
+        called.append("look")
+        return "seen"
+
+    def script(asked: ModelInput) -> Turn:
+        if asked.turn == 1 and not left.exists():
+            shutil.copytree(tmp_path / "data", left)  # as a process leaves it that is killed now
+        return Turn("", [("look", {})]) if asked.turn == 0 else Turn("Done.")
+
+    async with checkpointer_for(settings) as saver:
+        graph: Any = create_agent(ScriptedChatModel(script=script), [look], checkpointer=saver)
+        await graph.ainvoke(QUESTION, CONFIG, durability="sync")
+    async with checkpointer_for(load_settings({"DATA_DIR": str(left)}, None)) as saver:
+        assert saver is not None
+        stored = [found async for found in saver.alist(CONFIG)]
+        # Neither the question, which is sent again, nor the state after the call, whose result is stored.
+        assert [found.metadata["step"] for found in stored] == [1]
+        graph = create_agent(ScriptedChatModel(script=script), [look], checkpointer=saver)
+        found = await graph.ainvoke(None, CONFIG, durability="sync")
+    assert [message.content for message in found["messages"]] == ["go", "", "seen", "Done."]
+    assert called == ["look"]
+
+
+async def test_a_deferred_checkpoint_is_stored_when_the_run_fails(tmp_path: Path) -> None:
+    settings = load_settings({"DATA_DIR": str(tmp_path)}, None)
+
+    @tool
+    async def look() -> str:
+        """Looks."""
+        return "seen"
+
+    def script(asked: ModelInput) -> Turn:
+        if asked.turn == 1:
+            raise SystemError
+        return Turn("", [("look", {})])
+
+    async with checkpointer_for(settings) as saver:
+        graph: Any = create_agent(ScriptedChatModel(script=script), [look], checkpointer=saver)
+        with pytest.raises(SystemError):
+            await graph.ainvoke(QUESTION, CONFIG, durability="sync")
+    async with checkpointer_for(settings) as saver:
+        assert saver is not None
+        stored = await saver.aget_tuple(CONFIG)
+    assert stored is not None
+    messages = stored.checkpoint["channel_values"]["messages"]
+    assert [message.content for message in messages] == ["go", "", "seen"]

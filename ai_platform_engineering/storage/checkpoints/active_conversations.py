@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -18,6 +18,9 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     get_checkpoint_id,
 )
+
+Place: TypeAlias = tuple[str, str]
+"""Thread and namespace."""
 
 _MAX_CONVERSATIONS: Final = 256
 
@@ -46,7 +49,7 @@ class ActiveConversations:
     def note_read(self, config: RunnableConfig, found: CheckpointTuple | None) -> None:
         if get_checkpoint_id(config):
             return  # an earlier checkpoint, perhaps
-        thread_id, namespace = _place(config)
+        thread_id, namespace = place_of(config)
         checkpoints = self._use(thread_id)
         if found is None:
             checkpoints.pop(namespace, None)
@@ -56,19 +59,26 @@ class ActiveConversations:
     def note_checkpoint(
         self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, stored: RunnableConfig
     ) -> None:
-        thread_id, namespace = _place(config)
+        thread_id, namespace = place_of(config)
         parent = config if get_checkpoint_id(config) else None
         self._use(thread_id)[namespace] = _LastCheckpoint(CheckpointTuple(stored, checkpoint, metadata, parent))
 
     def note_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str) -> None:
-        thread_id, namespace = _place(config)
+        thread_id, namespace = place_of(config)
         last = self._by_thread.get(thread_id, {}).get(namespace)
         if last is not None and last.stored.checkpoint["id"] == get_checkpoint_id(config):
             for index, (channel, value) in enumerate(writes):
                 last.writes[task_id, WRITES_IDX_MAP.get(channel, index)] = (channel, value)
 
+    def parent(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint before one that is put with this configuration, with its stored writes, if it is here."""
+        thread_id, namespace = place_of(config)
+        last = self._by_thread.get(thread_id, {}).get(namespace)
+        is_parent = last is not None and last.stored.checkpoint["id"] == get_checkpoint_id(config)
+        return last.with_writes() if last is not None and is_parent else None
+
     def add(self, found: CheckpointTuple) -> None:
-        thread_id, namespace = _place(found.config)
+        thread_id, namespace = place_of(found.config)
         self._use(thread_id)[namespace] = _LastCheckpoint(found)
 
     def drop(self, thread_id: str) -> None:
@@ -86,6 +96,5 @@ class ActiveConversations:
         return found
 
 
-def _place(config: RunnableConfig) -> tuple[str, str]:
-    """Thread and namespace."""
+def place_of(config: RunnableConfig) -> Place:
     return str(config["configurable"]["thread_id"]), config["configurable"].get("checkpoint_ns", "")

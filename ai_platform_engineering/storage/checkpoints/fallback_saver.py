@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
@@ -25,88 +23,35 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
     empty_checkpoint,
+    get_checkpoint_id,
 )
 
 from ai_platform_engineering.settings import SettingsError
-from ai_platform_engineering.storage.checkpoints.active_conversations import ActiveConversations
+from ai_platform_engineering.storage.checkpoints.active_conversations import ActiveConversations, place_of
+from ai_platform_engineering.storage.checkpoints.conversation_store import (
+    STORE_ERRORS,
+    ConversationStore,
+    StoreAddress,
+    store_failure,
+)
 from ai_platform_engineering.storage.checkpoints.copying import (
     after_earlier,
     pending_writes_by_task,
     put_checkpoints,
 )
+from ai_platform_engineering.storage.checkpoints.deferred import DeferredCheckpoints
 from ai_platform_engineering.storage.checkpoints.fencing import Fence, RunClaims
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver, next_version, thread_of
 from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint
-from ai_platform_engineering.storage.data_files import ConversationsFileError
-from ai_platform_engineering.storage.servers.errors import StoreError
-from ai_platform_engineering.storage.sqlite.owned_file import reason
-from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreKind, StoreOperation, StoreTimer
+from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreOperation, StoreTimer
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-STORE_ERRORS: Final = (StoreError, ConversationsFileError, sqlite3.Error)
 _PING_SECONDS: Final = 5.0
 _MIN_REOPEN_SECONDS: Final = 0.25
 _MAX_REOPEN_SECONDS: Final = 5.0
-
-
-class ConversationStore(Protocol):
-    """A saver that persists conversations."""
-
-    async def ping(self) -> None: ...
-    async def expire(self, max_age_minutes: float) -> None: ...
-    async def keep_latest(self, thread_id: str) -> bool: ...
-    async def release(self, thread_id: str, for_good: bool) -> None: ...
-    async def forget(self, thread_ids: Iterable[str]) -> None: ...
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None: ...
-    def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]: ...
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig: ...
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None: ...
-    async def aget_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class StoreAddress:
-    """Which store to open, and how. `kind` is its name for people, `place` has no credentials.
-
-    `checks_claims`: a write of a claimed run checks the claim in its transaction.
-    """
-
-    type: StoreKind
-    kind: str
-    place: str
-    opened: Callable[[], AbstractAsyncContextManager[ConversationStore]]
-    checks_claims: bool = False
-
-    @property
-    def is_server(self) -> bool:
-        return self.type != "sqlite"
-
-    def problem(self, error: Exception) -> str:
-        """A sentence for people who operate the server."""
-        if isinstance(error, ConversationsFileError):
-            return str(error)
-        way_out = error.way_out if isinstance(error, StoreError) else ""
-        return (
-            f"{self.kind} at {self.place} cannot be used to store conversations: {_reason(error)}. {way_out}".rstrip()
-        )
 
 
 class FallbackSaver(BaseCheckpointSaver[str]):
@@ -128,6 +73,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         self._reason: str | None = None
         self._memory = MemorySaver(max_conversations)
         self._active = ActiveConversations()
+        self._deferred = DeferredCheckpoints(self._active, self._claims)
         # Conversations in memory, with the number of their changes there.
         self._in_memory: dict[str, int] = {}
         # Those of them that may have a history in the store which could not be read.
@@ -188,6 +134,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             return True
 
         async def keep(store: ConversationStore) -> bool:
+            await self._deferred.store_all(store, thread_id)
             has_ended = await store.keep_latest(thread_id)
             if has_ended:
                 self._active.drop(thread_id)
@@ -215,6 +162,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             self._in_memory.pop(thread_id, None)
             self._refused.pop(thread_id, None)
             self._claims.drop(thread_id)
+            self._deferred.drop(thread_id)
             self._memory.delete_thread(thread_id)
 
     async def expire(self, max_age_minutes: float) -> None:
@@ -227,6 +175,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         async def read(store: ConversationStore) -> CheckpointTuple | None:
+            await self._deferred.store(store, place_of(config), get_checkpoint_id(config))
             found = await store.aget_tuple(config)
             self._active.note_read(config, found)
             return found
@@ -244,8 +193,13 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         async def read(store: BaseCheckpointSaver[str] | ConversationStore) -> list[CheckpointTuple]:
             return [found async for found in store.alist(config, filter=filter, before=before, limit=limit)]
 
+        async def read_thread(store: ConversationStore) -> list[CheckpointTuple]:
+            await self._deferred.store_all(store, thread_id)
+            return await read(store)
+
         if config is not None:
-            listed = await self._run(thread_of(config), read, lambda: read(self._memory))
+            thread_id = thread_of(config)
+            listed = await self._run(thread_id, read_thread, lambda: read(self._memory))
         else:
             listed = [*await read(self._memory), *(await read(self._store) if self._store is not None else [])]
         for found in listed:
@@ -260,7 +214,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         async def put(store: ConversationStore) -> RunnableConfig:
             await self._claims.check(config)
-            stored = await store.aput(config, checkpoint, metadata, new_versions)
+            stored = await self._deferred.put(store, config, checkpoint, metadata, new_versions)
             self._active.note_checkpoint(config, checkpoint, metadata, stored)
             return stored
 
@@ -278,12 +232,15 @@ class FallbackSaver(BaseCheckpointSaver[str]):
 
         async def put(store: ConversationStore) -> None:
             await self._claims.check(config)
+            await self._deferred.store(store, place, get_checkpoint_id(config))
             await store.aput_writes(config, writes, task_id, task_path)
             self._active.note_writes(config, writes, task_id)
 
-        await self._run(
-            thread_of(config), put, lambda: self._memory.aput_writes(config, writes, task_id, task_path), "write"
-        )
+        place = place_of(config)
+        with self._deferred.writing(place):
+            await self._run(
+                place[0], put, lambda: self._memory.aput_writes(config, writes, task_id, task_path), "write"
+            )
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self.forget([thread_id])
@@ -332,6 +289,8 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         """
         if (store := self._store) is not None:
             try:
+                if not for_good:
+                    await self._deferred.store_all(store, thread_id)
                 await store.release(thread_id, for_good)
             except STORE_ERRORS as error:
                 self._fail(store, error)
@@ -356,6 +315,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             )
         self._in_memory[thread_id] = 0
         put_checkpoints(self._memory, self._active.take(thread_id))
+        self._deferred.drop(thread_id)
 
     def _fail(self, store: ConversationStore, error: Exception) -> None:
         """Stop using the store, unless that has happened already."""
@@ -371,7 +331,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
                 " process ends before.",
                 self._address.problem(error),
             )
-        self._reason = _reason(error)
+        self._reason = store_failure(error)
         self._usable.clear()
 
     async def _watch(self) -> None:
@@ -385,7 +345,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             try:
                 await self._open()
             except Exception as error:  # the next attempt may succeed, whatever it was
-                self._reason = _reason(error)
+                self._reason = store_failure(error)
             if self._store is None:
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, _MAX_REOPEN_SECONDS)
@@ -459,7 +419,9 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             except STORE_ERRORS as error:
                 await _check_writing(store)
                 self._refused[thread_id] = changes
-                logger.warning("Conversation %s stays in memory, it cannot be stored: %s", thread_id, _reason(error))
+                logger.warning(
+                    "Conversation %s stays in memory, it cannot be stored: %s", thread_id, store_failure(error)
+                )
                 return False
             if self._in_memory.get(thread_id) == changes:
                 self._drop_from_memory(thread_id)
@@ -491,9 +453,3 @@ async def _check_writing(store: ConversationStore) -> None:
     config: RunnableConfig = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
     await store.aput(config, empty_checkpoint(), {}, {})
     await store.release(thread_id, True)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ConversationsFileError):
-        error = error.cause
-    return reason(error).rstrip(".") or type(error).__name__

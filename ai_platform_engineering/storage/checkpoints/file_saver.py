@@ -24,7 +24,6 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ai_platform_engineering.compat.checkpoint_serializer import CheckpointSerializer
 from ai_platform_engineering.compat.checkpoint_sqlite import (
-    checkpoint_config,
     create_tables,
     drop_interrupt,
     first_id_since,
@@ -34,7 +33,6 @@ from ai_platform_engineering.compat.checkpoint_sqlite import (
 )
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.checkpoints.omissions import is_followed_at_once
 from ai_platform_engineering.storage.checkpoints.pending_forms import UnreadableConversationError, migrate_pending_forms
 from ai_platform_engineering.storage.conversation_formats import check_format, write_format
 from ai_platform_engineering.storage.data_files import (
@@ -151,8 +149,6 @@ class FileSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        if is_followed_at_once(config, checkpoint, metadata):
-            return checkpoint_config(config, checkpoint)
         return await self._run(put, self, config, checkpoint, metadata)
 
     async def aput_writes(

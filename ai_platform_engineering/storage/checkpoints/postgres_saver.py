@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final
@@ -19,11 +18,9 @@ from psycopg_pool import AsyncConnectionPool
 
 from ai_platform_engineering.compat import checkpoint_postgres
 from ai_platform_engineering.compat.checkpoint_postgres import ALWAYS, Condition
-from ai_platform_engineering.compat.checkpoint_sqlite import first_id_since
+from ai_platform_engineering.compat.checkpoint_sqlite import checkpoint_config, first_id_since
 from ai_platform_engineering.settings import ADDRESS_VARIABLES, SettingsError
 from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
-from ai_platform_engineering.storage.checkpoints.memory_saver import thread_of
-from ai_platform_engineering.storage.checkpoints.omissions import is_followed_at_once
 from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver
 from ai_platform_engineering.storage.event_log.event_log import SupersededError
 from ai_platform_engineering.storage.event_log.postgres.schema import CLAIMED
@@ -34,7 +31,6 @@ from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 _CONNECTIONS: Final = 8
 _CONNECTION_SECONDS: Final = 5.0
-_MAX_OMITTED: Final = 10_000
 _SETUP_LOCK: Final = 0x706C6174666F726D
 _SETUP_SECONDS: Final = 60.0
 _CONNECTION_OPTIONS: Final[dict[str, Any]] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
@@ -59,8 +55,6 @@ class PostgresSaver(ServerSaver):
         self._pool = pool
         self._address = address
         self._with_event_log = with_event_log
-        # By conversation and namespace: the versions of values in a checkpoint that was not stored.
-        self._omitted: OrderedDict[tuple[str, str], ChannelVersions] = OrderedDict()
         # A saver has one operation at a time, so there is one for each connection.
         self._savers: list[BaseCheckpointSaver[Any]] = [AsyncPostgresSaver(pool) for _ in range(_CONNECTIONS)]
 
@@ -107,21 +101,13 @@ class PostgresSaver(ServerSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        place = thread_of(config), config["configurable"].get("checkpoint_ns", "")
-        if is_followed_at_once(config, checkpoint, metadata):
-            self._omitted[place] = new_versions
-            if len(self._omitted) > _MAX_OMITTED:
-                self._omitted.popitem(last=False)
-        else:
-            versions = {**self._omitted.pop(place, {}), **new_versions}
-            await self._put(
-                config,
-                lambda connection, condition: checkpoint_postgres.put(
-                    connection, self.serde, config, checkpoint, metadata, versions, condition
-                ),
-            )
-        thread_id, namespace = place
-        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
+        await self._put(
+            config,
+            lambda connection, condition: checkpoint_postgres.put(
+                connection, self.serde, config, checkpoint, metadata, new_versions, condition
+            ),
+        )
+        return checkpoint_config(config, checkpoint)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""

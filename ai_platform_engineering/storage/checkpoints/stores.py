@@ -11,7 +11,8 @@ from pathlib import Path
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.settings import ADDRESS_VARIABLES, Settings, SettingsError
-from ai_platform_engineering.storage.checkpoints.fallback_saver import STORE_ERRORS, FallbackSaver, StoreAddress
+from ai_platform_engineering.storage.checkpoints.conversation_store import STORE_ERRORS, StoreAddress
+from ai_platform_engineering.storage.checkpoints.fallback_saver import FallbackSaver
 from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
 from ai_platform_engineering.storage.checkup import IN_MEMORY, StoreCheckup
 from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, check_format
