@@ -52,13 +52,15 @@ class PostgresConnections:
     def connection(self) -> Iterator[PgConnection]:
         """In autocommit mode."""
         try:
-            with self._pool.connection() as connection:
-                yield connection
+            connection = self._borrowed()
+            try:
+                with connection:
+                    yield connection
+            finally:
+                self._pool.putconn(connection)
         except PoolClosed as error:
             raise self._address.unusable_because("it is closed", "Try again after a restart") from error
         except PoolTimeout as error:
-            # The pool does not report the cause. A direct connection raises it, if it fails as well.
-            self._address.connect().close()
             raise self._address.unusable_because("all connections are in use", "Try again later") from error
         except psycopg.Error as error:
             raise self._address.unusable(error) from error
@@ -71,6 +73,15 @@ class PostgresConnections:
 
     def close(self) -> None:
         self._pool.close()
+
+    def _borrowed(self) -> PgConnection:
+        try:
+            return self._pool.getconn()
+        except PoolTimeout:
+            # The pool does not report the cause. A direct connection raises it, if it fails as well.
+            self._address.connect().close()
+            # This process may have been suspended while it waited.
+            return self._pool.getconn()
 
 
 class SchemaConnections:
