@@ -668,6 +668,21 @@ async def test_pruning_drops_what_has_ended_and_names_conversations_of_which_not
     assert [await log.waiting(f"c{number}") for number in range(3)] == ["t0", "t1", None]
 
 
+@pytest.mark.parametrize("log", DURABLE, indirect=True)
+async def test_a_write_that_a_run_waits_for_is_committed_at_once_with_the_events_before_it(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("writer", "postgres.writer"):
+        monkeypatch.setattr(f"ai_platform_engineering.storage.event_log.{module}.BATCH_SECONDS", 3600)
+    writer = await Writer(log).begin()
+    waiting = asyncio.create_task(writer.write(TextDelta("supervisor", "m1", "Hello")))
+    done, _ = await asyncio.wait({waiting}, timeout=0.1)
+    assert not done, "it waits for a batch"
+    await asyncio.wait_for(log.begin_effect("t", "call"), 90)
+    await asyncio.wait_for(waiting, 90)
+    await asyncio.wait_for(writer.write(FinalResult("Hello", "m1")), 90)
+
+
 @pytest.mark.parametrize("kind", DURABLE)
 @given(run=runs(), data=st.data())
 @settings(max_examples=25, deadline=None)

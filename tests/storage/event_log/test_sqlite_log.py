@@ -100,7 +100,7 @@ async def test_tasks_at_once_share_their_commits(log: SqliteEventLog) -> None:
         nonlocal commits
         commits += statement == "COMMIT"
 
-    log._writer._connection.set_trace_callback(count)
+    log._parts.writer._connection.set_trace_callback(count)
     writers = [await Writer(log, f"t{number}").begin() for number in range(32)]
     commits = 0
     await asyncio.gather(*(writer.write(*deltas(3)) for writer in writers for _ in range(5)))
@@ -379,7 +379,7 @@ async def test_a_failed_write_leaves_no_gap_and_harms_no_other(
     log: SqliteEventLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     writer, other = await Writer(log).begin(), await Writer(log, "other").begin()
-    log._writer._connection.execute(
+    log._parts.writer._connection.execute(
         "CREATE TEMP TRIGGER full BEFORE INSERT ON main.event WHEN NEW.task = 1 AND length(NEW.body) > 5000"
         " BEGIN SELECT raise(FAIL, 'no room'); END"
     )

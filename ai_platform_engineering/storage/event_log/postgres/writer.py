@@ -60,10 +60,11 @@ class PendingWrite:
     `settle` is called with the row right after the commit, before the next batch begins.
     """
 
-    __slots__ = ("deadline", "done", "is_repeated", "settle", "write")
+    __slots__ = ("can_wait", "deadline", "done", "is_repeated", "settle", "write")
 
     def __init__(self, write: AnyWrite, settle: Callable[[Row], Any], deadline: float) -> None:
         self.write = write
+        self.can_wait = isinstance(write, Append) and can_wait(write.events)
         self.settle = settle
         self.deadline = deadline
         self.is_repeated = False
@@ -129,7 +130,7 @@ class LogWriter:
         self._queue.append(pending)
         self._idle.clear()
         self._submitted.set()
-        if not isinstance(write, Append) or not can_wait(write.events):
+        if not pending.can_wait:
             self._urgent.set()
         return await pending.done
 
@@ -150,8 +151,9 @@ class LogWriter:
             await self._submitted.wait()
             begun = self._loop.time()
             not_before = begun + BATCH_SECONDS
-            self._urgent.clear()
             batch = self._take()
+            if all(pending.can_wait for pending in self._queue):
+                self._urgent.clear()
             try:
                 self._queue.extendleft(reversed(await self._commit(batch)))
             except asyncio.CancelledError:
