@@ -18,6 +18,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from ai_platform_engineering.compat import checkpoint_postgres
 from ai_platform_engineering.compat.checkpoint_postgres import ALWAYS, Condition
+from ai_platform_engineering.compat.checkpoint_serializer import CheckpointSerializer
 from ai_platform_engineering.compat.checkpoint_sqlite import checkpoint_config, first_id_since
 from ai_platform_engineering.settings import ADDRESS_VARIABLES, SettingsError
 from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
@@ -51,7 +52,7 @@ class PostgresSaver(ServerSaver):
     def __init__(
         self, pool: AsyncConnectionPool[_Connection], address: ConversationsAddress, *, with_event_log: bool = False
     ) -> None:
-        super().__init__()
+        super().__init__(CheckpointSerializer())
         self._pool = pool
         self._address = address
         self._with_event_log = with_event_log

@@ -27,6 +27,7 @@ from redis.exceptions import RedisError, ResponseError
 from redisvl.exceptions import RedisVLError
 
 from ai_platform_engineering.compat import checkpoint_redis
+from ai_platform_engineering.compat.checkpoint_serializer import CheckpointSerializer
 from ai_platform_engineering.settings import ADDRESS_VARIABLES
 from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver
 from ai_platform_engineering.storage.servers.errors import StoreError
@@ -46,7 +47,7 @@ class RedisSaver(ServerSaver):
     _errors: ClassVar = (*REDIS_ERRORS, RedisVLError)
 
     def __init__(self, saver: AsyncRedisSaver, client: Redis) -> None:
-        super().__init__()
+        super().__init__(CheckpointSerializer())
         self._redis = saver
         self._client = client
 

@@ -15,6 +15,7 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from ai_platform_engineering.storage.checkpoints.memory_saver import next_version, thread_of
 from ai_platform_engineering.storage.servers.errors import StoreError
@@ -31,8 +32,8 @@ class ServerSaver(BaseCheckpointSaver[str], ABC):
 
     _errors: ClassVar[tuple[type[Exception], ...]]
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, serializer: SerializerProtocol | None = None) -> None:
+        super().__init__(serde=serializer)
         self._attempts: set[asyncio.Task[Any]] = set()
 
     @abstractmethod
