@@ -90,3 +90,13 @@ async def test_redis_without_modules_is_reported(tmp_path: Path) -> None:
         environ = {"DATA_DIR": str(tmp_path), "LANGGRAPH_CHECKPOINT_REDIS_URL": redis_url(server)}
         found = await check_up_conversations(load_settings(environ, None))
     assert "it has no JSON and Search modules. Use Redis 8 or Redis Stack" in str(found.problem)
+
+
+def test_options_in_the_address_of_a_mongodb_replace_the_defaults() -> None:
+    pytest.importorskip("pymongo")
+    from ai_platform_engineering.storage.servers.mongodb import mongodb_client
+
+    with mongodb_client("mongodb://127.0.0.1/?serverselectiontimeoutms=500") as client:
+        assert client.options.server_selection_timeout == 0.5
+        assert client.options.pool_options.connect_timeout == 3
+        assert client.codec_options.tz_aware

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from bson.errors import BSONError
@@ -24,27 +25,30 @@ MONGODB_ERRORS: Final = (PyMongoError, BSONError, OSError)
 DATABASE: Final = "checkpointing_db"
 """The database of an address without one."""
 
-_OPTIONS: Final[dict[str, Any]] = {
-    "appname": "platform-engineer",
+_DEFAULTS: Final[dict[str, Any]] = {
+    "appName": "platform-engineer",
     "serverSelectionTimeoutMS": 3_000,
     "connectTimeoutMS": 3_000,
     "timeoutMS": 10_000,
-    "tz_aware": True,
 }
 _AUTHENTICATION_FAILED: Final = 18
 _UNAUTHORIZED: Final = 13
 
 
 def mongodb_client(uri: str) -> MongoClient[dict[str, Any]]:
-    """A client that connects when it is first used. Its methods block: call them in a thread."""
-    return MongoClient(uri, connect=False, **_OPTIONS)
+    """A client that connects when it is first used. Its methods block: call them in a thread.
+
+    Options in the address replace our defaults.
+    """
+    given = {name.lower() for name in _parsed(uri)["options"]}
+    options = {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}
+    return MongoClient(uri, connect=False, tz_aware=True, **options)
 
 
 def mongodb_place(uri: str, setting: str) -> str:
     """Hosts and database of the address, without credentials. Raises if the address cannot be parsed."""
     try:
-        # Parsing a mongodb+srv address looks up names, which the client does when it connects.
-        parsed = parse_uri(uri.replace("mongodb+srv://", "mongodb://", 1), validate=False, warn=False)
+        parsed = _parsed(uri)
     except (InvalidURI, ConfigurationError, ValueError):
         raise SettingsError(
             f"{setting} is not the address of a MongoDB server: it has to look like "
@@ -53,6 +57,11 @@ def mongodb_place(uri: str, setting: str) -> str:
         ) from None
     hosts = ",".join(host if port is None else f"{host}:{port}" for host, port in parsed["nodelist"])
     return f"{hosts}/{parsed['database'] or DATABASE}"
+
+
+def _parsed(uri: str) -> Mapping[str, Any]:
+    # Parsing a mongodb+srv address looks up names, which the client does when it connects.
+    return parse_uri(uri.replace("mongodb+srv://", "mongodb://", 1), validate=False, warn=False)
 
 
 def mongodb_error(error: Exception, setting: str) -> StoreError:
