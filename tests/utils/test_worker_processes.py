@@ -30,8 +30,11 @@ SERVER = """
     async def process(request):
         return PlainTextResponse(str(os.getpid()))
 
+    def say(line):
+        os.write(1, f"{line}\\n".encode())  # at once, because two workers write to the same pipe
+
     def work(worker, on_ready):
-        print(f"process {os.getpid()}", flush=True)
+        say(f"process {os.getpid()}")
         if "fail" in sys.argv and worker == 2:
             return 3
         return run(Starlette(routes=[Route("/", process)]), listener, on_ready, limits)
@@ -39,7 +42,7 @@ SERVER = """
     limits = ConnectionLimits.of(load_settings({}, None))
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    sys.exit(run_workers(2, work, listener, lambda: print(f"ready http://127.0.0.1:{port}", flush=True), grace=0))
+    sys.exit(run_workers(2, work, listener, lambda: say(f"ready http://127.0.0.1:{port}"), grace=0))
 """
 
 
