@@ -198,6 +198,16 @@ async def test_a_refresh_by_another_process_reaches_the_next_turn(tmp_path: Path
         assert description(ours) == "Second."
 
 
+async def test_a_copy_that_another_process_has_fetched_meanwhile_is_noticed(tmp_path: Path, work: Path) -> None:
+    ours, theirs = (GitSource(parse_git_address(f"{work}@main"), tmp_path / "copies") for _ in range(2))
+    assert not (await ours.load()).skills
+    await theirs.refresh()
+    async for _ in ours.changes():
+        assert (await ours.load()).skills
+        return
+    pytest.fail("nothing was noticed")
+
+
 async def test_entries_that_fail_do_not_affect_others(
     tmp_path: Path, work: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator
@@ -100,6 +99,8 @@ class GitSource(SkillSource):
             if self._problem is not None:
                 await asyncio.sleep(seconds)
                 seconds = min(seconds * 2, MAX_RETRY_SECONDS)
+        if await self.changed():
+            yield  # another process has fetched it since this one looked for a copy
 
     async def refresh(self) -> None:
         async with self._fetching:
@@ -145,7 +146,7 @@ class GitSource(SkillSource):
                 if not target.exists():  # otherwise another process has fetched it at the same time
                     raise
         before = self._commit()
-        current = self._copy / f"{_CURRENT}.{os.getpid()}"
+        current = self._copy / f"{_CURRENT}{directory.name}"
         content = {"format": FORMAT, "address": self._address.address, "commit": commit}
         current.write_text(json.dumps(content), encoding="utf-8")
         current.replace(self._copy / _CURRENT)
