@@ -14,7 +14,9 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
+from ai_platform_engineering.graphs.interrupted_run import complete_conversation
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
+from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.storage.data_files import conversations_file
 from ai_platform_engineering.utils.checkpointer import checkpointer_for
@@ -78,7 +80,9 @@ async def test_a_finished_call_is_not_repeated_because_another_one_of_its_step_w
     assert (sorted(called), found["messages"][-1].content) == (["killed", "killed", "quick"], "Done.")
 
 
-async def test_a_run_continues_without_the_checkpoints_that_can_be_restored(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_continued", [True, False])
+async def test_a_killed_run_needs_no_checkpoint_that_can_be_restored(is_continued: bool, tmp_path: Path) -> None:
+    """Its conversation is complete, whether the run is continued or ended."""
     settings, left = load_settings({"DATA_DIR": str(tmp_path / "data")}, None), tmp_path / "left"
     called: list[str] = []
 
@@ -102,9 +106,14 @@ async def test_a_run_continues_without_the_checkpoints_that_can_be_restored(tmp_
         # Neither the question, which is sent again, nor the state after the call, whose result is stored.
         assert [found.metadata["step"] for found in stored] == [1]
         graph = create_agent(ScriptedChatModel(script=script), [look], checkpointer=saver)
-        found = await graph.ainvoke(None, CONFIG, durability="sync")
-    assert [message.content for message in found["messages"]] == ["go", "", "seen", "Done."]
-    assert called == ["look"]
+        if is_continued:
+            await graph.ainvoke(None, CONFIG, durability="sync")
+        else:
+            await complete_conversation(graph, InterruptedRun("talk", "task"))
+            await graph.ainvoke({"messages": [HumanMessage("again")]}, CONFIG, durability="sync")
+        messages = (await graph.aget_state(CONFIG)).values["messages"]
+    assert [message.content for message in messages[:4]] == ["go", "", "seen", "Done." if is_continued else "again"]
+    assert called.count("look") == (1 if is_continued else 2), "the next question looks again, the run does not"
 
 
 async def test_a_deferred_checkpoint_is_stored_when_the_run_fails(tmp_path: Path) -> None:
