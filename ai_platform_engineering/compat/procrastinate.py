@@ -8,11 +8,14 @@ worker, would finish the job of the other one.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, LiteralString
+from typing import Any, Final, LiteralString, cast
+from uuid import uuid4
 
 from procrastinate import PsycopgConnector
 from procrastinate.connector import BaseConnector, Notify
@@ -22,6 +25,8 @@ from procrastinate.manager import JobManager, NotificationCallback
 from procrastinate.schema import SchemaManager
 
 _RECONNECT_SECONDS: Final = 0.5
+_QUERY_SECONDS: Final = 1.0
+"""A busy worker does not poll. It looks for jobs at least this often."""
 
 # `attempts` grows whenever a job returns to the queue, so it identifies one execution.
 _EXECUTION: Final[LiteralString] = (
@@ -43,6 +48,18 @@ WITH woken AS (
 SELECT pg_notify('procrastinate_queue_v1#' || queue_name, '{"type": "job_inserted", "job_id": ' || id || '}')
 FROM woken
 """
+# A new job as if a worker had fetched it already: no worker is notified, and none looks for it.
+_START: Final[LiteralString] = """
+INSERT INTO procrastinate_jobs (queue_name, task_name, priority, lock, queueing_lock, args, status, worker_id)
+SELECT %(queue)s, %(task_name)s, %(priority)s, %(lock)s, %(queueing_lock)s, %(args)s, 'doing', id
+FROM procrastinate_workers
+WHERE id = %(worker_id)s
+    AND NOT EXISTS (SELECT FROM procrastinate_jobs WHERE lock = %(lock)s AND status IN ('todo', 'doing'))
+ON CONFLICT DO NOTHING RETURNING *
+"""
+# A notification of our own, on the channel that the workers of a queue listen to anyway.
+_LOAD: Final = "platform_engineer_load"
+_TELL_LOAD: Final[LiteralString] = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(load)s)"
 
 # A job that leaves the state `doing` frees its lock. Procrastinate notifies workers of new jobs only, so the next job
 # of the lock would wait until a worker polls.
@@ -74,26 +91,48 @@ class FencedJobManager(JobManager):
     """Changes a job only during the execution for which it was fetched.
 
     `delay` gets the id of a new job, and returns the seconds after which the worker fetches; None if it need not.
+    `told` gets the loads of other processes.
     """
 
-    def __init__(self, connector: BaseConnector, delay: Callable[[int], float | None] = lambda _: 0.0) -> None:
+    def __init__(
+        self,
+        connector: BaseConnector,
+        delay: Callable[[int], float | None] = lambda _: 0.0,
+        told: Callable[[str, int], None] = lambda _process, _running: None,
+    ) -> None:
         super().__init__(connector)
         self._delay = delay
+        self._told = told
+        self._process = uuid4().hex
         self._on_notification: NotificationCallback | None = None
         self._fetching: asyncio.Handle | None = None
         self._fetch_at = math.inf
         self._waking: set[asyncio.Future[None]] = set()
         self.accepting = True
         """Whether the worker may fetch jobs. If not, it keeps its heartbeat, and its jobs can be aborted."""
-        self._notifications = 0
+        self.worker_id: int | None = None
+        """The worker that fetches jobs. None before it does."""
+        self._started: deque[Job] = deque()
+        self._hands_out = False
+        self._notifications = self._answered = 0
+        self._query_at = -math.inf
+
+    @property
+    def started(self) -> int:
+        """The number of jobs that the worker gets next, without a query."""
+        return len(self._started)
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
     ) -> None:
         async def receive(*, channel: str, notification: Notification) -> None:
-            if notification["type"] != "job_inserted":
+            received = cast("dict[str, Any]", notification)
+            if received["type"] == _LOAD:
+                if received["process"] != self._process:
+                    self._told(received["process"], received["running"])
+            elif received["type"] != "job_inserted":
                 await on_notification(channel=channel, notification=notification)
-            elif (seconds := self._delay(notification["job_id"])) is not None:
+            elif (seconds := self._delay(received["job_id"])) is not None:
                 self.fetch_soon(seconds)
 
         self._on_notification = on_notification
@@ -113,23 +152,72 @@ class FencedJobManager(JobManager):
     def _fetch_now(self) -> None:
         self._fetching, self._fetch_at = None, math.inf
         self._notifications += 1
+        self._wake_worker()
+
+    def _wake_worker(self) -> None:
         if self._on_notification is not None:
             notification: Notification = {"type": "job_inserted", "job_id": 0}
             waking = asyncio.ensure_future(self._on_notification(channel="", notification=notification))
             self._waking.add(waking)
             waking.add_done_callback(self._waking.discard)
 
+    async def start(self, job: Job) -> bool:
+        """Store a new job for the worker of this process. False if it must be queued, for example behind others of its
+        lock."""
+        if not self.accepting or self.worker_id is None:
+            return False
+        rows = await self.connector.execute_query_all_async(
+            _START,
+            queue=job.queue,
+            task_name=job.task_name,
+            priority=job.priority,
+            lock=job.lock,
+            queueing_lock=job.queueing_lock,
+            args=job.task_kwargs,
+            worker_id=self.worker_id,
+        )
+        self._started.extend(Job.from_row(row) for row in rows)
+        self._wake_worker()
+        return bool(rows)
+
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        if worker_id != self.worker_id:
+            # The jobs of an earlier worker are found by its heartbeat.
+            self.worker_id = worker_id
+            self._started.clear()
+        job = self._next_started()
+        if job is not None or not self._needs_query():
+            return job
         # The worker ignores notifications that arrive while it fetches, so the job would wait for the next poll.
-        job, known = None, -1
+        known = -1
         while self.accepting and job is None and known != self._notifications:
             known = self._notifications
+            self._query_at = asyncio.get_running_loop().time() + _QUERY_SECONDS
             try:
                 job = await super().fetch_job(queues, worker_id)
             except UniqueViolation:
                 # Another worker took a job of the same lock at the same time. The end of that job is notified.
                 job = None
-        return job
+        if job is not None:
+            return job
+        self._answered = known
+        return self._next_started()
+
+    def _next_started(self) -> Job | None:
+        if not self._started:
+            return None
+        self._hands_out = True
+        return self._started.popleft()
+
+    def _needs_query(self) -> bool:
+        """Whether to look for jobs in the database. The worker fetches until there are no more, also after a job that
+        was started here."""
+        hands_out, self._hands_out = self._hands_out, False
+        return (
+            not hands_out
+            or self._answered != self._notifications
+            or asyncio.get_running_loop().time() >= self._query_at
+        )
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         await self._change(_FINISH, job, status=status.value, delete_job=delete_job)
@@ -160,6 +248,11 @@ class FencedJobManager(JobManager):
         except UniqueViolation:  # of the queueing lock
             await self.finish_job(job, Status.ABORTED, delete_job=True)
             return False
+
+    async def tell_load(self, queue: str, running: int) -> None:
+        """Tell the other workers of a queue how many jobs this process executes."""
+        load = json.dumps({"type": _LOAD, "process": self._process, "running": running})
+        await self.connector.execute_query_all_async(_TELL_LOAD, queue=queue, load=load)
 
     async def wake(self, lock: str | None) -> None:
         """Let the jobs of a lock that are scheduled for later start now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -25,12 +25,14 @@ SECONDS = 30
 
 
 @asynccontextmanager
-async def opened(database: str, jobs: int) -> AsyncIterator[tuple[FencedJobManager, list[int]]]:
+async def opened(
+    database: str, jobs: int, told: Callable[[str, int], None] = lambda _process, _running: None
+) -> AsyncIterator[tuple[FencedJobManager, list[int]]]:
     """A manager with jobs of one lock, and the ids of two workers."""
     await asyncio.to_thread(JOB_SCHEMA.prepare, LogAddress(database))
     connector = ReconnectingConnector(conninfo=database, min_size=1, configure=use_job_schema)
     app = App(connector=connector)
-    app.job_manager = manager = FencedJobManager(connector)
+    app.job_manager = manager = FencedJobManager(connector, told=told)
     async with app.open_async():
         for _ in range(jobs):
             await app.configure_task("work", queue=QUEUE, lock="lock").defer_async()
@@ -41,6 +43,18 @@ async def fetched(manager: FencedJobManager, worker: int) -> Job:
     job = await manager.fetch_job([QUEUE], worker)
     assert job is not None
     return job
+
+
+def new_job(lock: str) -> Job:
+    return Job(
+        id=None,
+        priority=0,
+        lock=lock,
+        queueing_lock=None,
+        task_name="work",
+        queue=QUEUE,
+        task_kwargs={"number": 1},
+    )
 
 
 def test_the_version_of_the_tables_is_the_one_that_the_statements_were_written_for() -> None:
@@ -135,4 +149,98 @@ async def test_the_worker_fetches_at_the_earliest_of_the_times_that_were_asked_f
         manager.fetch_soon()
         assert await asyncio.wait_for(heard.get(), SECONDS) == "job_inserted"
         assert heard.empty()
+        listening.cancel()
+
+
+async def test_a_job_that_is_started_here_needs_no_query_and_occupies_its_lock(database: str) -> None:
+    async with opened(database, 0) as (manager, workers):
+        assert not await manager.start(new_job("a"))  # no worker runs yet
+        assert await manager.fetch_job([QUEUE], workers[0]) is None
+
+        assert await manager.start(new_job("a"))
+        assert not await manager.start(new_job("a"))
+        assert manager.started == 1
+        [stored] = await manager.list_jobs_async()
+        job = await fetched(manager, workers[0])
+        assert stored == job
+        assert (job.status, job.worker_id, job.task_kwargs) == ("doing", workers[0], {"number": 1})
+
+        await manager.finish_job(job, Status.SUCCEEDED, delete_job=True)
+        assert await manager.start(new_job("a"))
+
+
+async def test_no_job_is_started_before_one_of_its_lock_that_waits(database: str) -> None:
+    async with opened(database, 1) as (manager, workers):
+        manager.worker_id = workers[0]
+        assert not await manager.start(new_job("lock"))
+
+
+async def test_no_job_is_started_for_a_worker_that_is_gone_or_in_a_process_that_stops(database: str) -> None:
+    async with opened(database, 0) as (manager, workers):
+        await manager.fetch_job([QUEUE], workers[0])
+        await manager.unregister_worker(workers[0])
+        assert not await manager.start(new_job("a"))
+
+        await manager.fetch_job([QUEUE], workers[1])
+        manager.accepting = False
+        assert not await manager.start(new_job("a"))
+        assert list(await manager.list_jobs_async()) == []
+
+
+async def test_a_worker_gets_no_job_that_was_started_for_the_one_before_it(database: str) -> None:
+    async with opened(database, 0) as (manager, workers):
+        await manager.fetch_job([QUEUE], workers[0])
+        await manager.start(new_job("a"))
+        assert await manager.fetch_job([QUEUE], workers[1]) is None
+        assert manager.started == 0
+
+
+async def test_jobs_of_others_are_fetched_too_while_jobs_are_started_here(database: str) -> None:
+    async with opened(database, 0) as (manager, workers):
+        await manager.fetch_job([QUEUE], workers[0])
+        other = App(connector=manager.connector)
+
+        await manager.start(new_job("a"))
+        await other.configure_task("work", queue=QUEUE, lock="b").defer_async()
+        assert (await fetched(manager, workers[0])).lock == "a"
+        assert await manager.fetch_job([QUEUE], workers[0]) is None  # nothing was notified
+        assert (await fetched(manager, workers[0])).lock == "b"  # a poll
+
+        await manager.fetch_job([QUEUE], workers[0])
+        await manager.start(new_job("c"))
+        await other.configure_task("work", queue=QUEUE, lock="d").defer_async()
+        manager.fetch_soon()
+        await asyncio.sleep(0.01)
+        assert (await fetched(manager, workers[0])).lock == "c"
+        assert (await fetched(manager, workers[0])).lock == "d"
+
+
+async def test_a_worker_that_is_busy_with_jobs_started_here_looks_for_others_now_and_then(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_platform_engineering.compat.procrastinate._QUERY_SECONDS", 0.0)
+    async with opened(database, 1) as (manager, workers):
+        manager.worker_id = workers[0]
+        await manager.start(new_job("a"))
+        assert (await fetched(manager, workers[0])).lock == "a"
+        assert (await fetched(manager, workers[0])).lock == "lock"
+
+
+async def test_the_workers_of_a_queue_hear_the_load_of_other_processes_only(database: str) -> None:
+    heard: asyncio.Queue[int] = asyncio.Queue()
+
+    async def ignore(**_: object) -> None: ...
+
+    async with (
+        opened(database, 0, told=lambda _process, running: heard.put_nowait(running)) as (manager, _),
+        opened(database, 0) as (other, _),
+    ):
+        listening = asyncio.create_task(manager.listen_for_jobs(on_notification=ignore, queues=[QUEUE]))
+        async with asyncio.timeout(SECONDS):
+            # Repeated, because the listener may not be connected yet.
+            while heard.empty():
+                await manager.tell_load(QUEUE, 1)
+                await other.tell_load(QUEUE, 7)
+                await asyncio.sleep(0.01)
+        assert {heard.get_nowait() for _ in range(heard.qsize())} == {7}
         listening.cancel()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ai_platform_engineering.utils.a2a_common.server.job_offers import JobOffers
 
 
@@ -12,11 +14,30 @@ def test_a_process_fetches_its_own_job_before_the_others_do() -> None:
     assert ours.queued(1) < delay
 
 
-def test_a_process_with_much_more_to_do_leaves_its_job_to_another_one() -> None:
-    busy, idle = JobOffers(lambda: 20), JobOffers(lambda: 5)
+def test_a_process_that_knows_no_other_one_keeps_its_jobs() -> None:
+    offers = JobOffers(lambda: 100)
+    assert offers.keeps_own()
+    assert offers.queued(1) == 0
+
+
+@pytest.mark.parametrize(("running", "keeps"), [(9, True), (20, False)])
+def test_a_process_with_clearly_more_to_do_leaves_its_job_to_the_one_with_least(running: int, keeps: bool) -> None:
+    busy, idle = JobOffers(lambda: running), JobOffers(lambda: 5)
+    busy.told("idle", 5)
+    busy.told("busier", 50)
     delay = idle.notified(1)
     assert delay is not None
-    assert delay < busy.queued(1)
+    assert busy.keeps_own() is keeps
+    assert (busy.queued(1) < delay) is keeps
+
+
+def test_a_process_that_tells_its_load_no_more_does_not_count() -> None:
+    now = 0.0
+    offers = JobOffers(lambda: 20, clock=lambda: now)
+    offers.told("gone", 0)
+    assert not offers.keeps_own()
+    now = 5.0
+    assert offers.keeps_own()
 
 
 def test_the_notification_of_an_own_job_needs_no_fetch_but_a_later_one_does() -> None:

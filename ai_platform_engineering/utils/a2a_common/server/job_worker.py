@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from procrastinate import App, JobContext, RetryStrategy
@@ -58,14 +58,17 @@ class JobWorker:
             pool_factory=checked_pool,
         )
         self._executing: set[tuple[int, int]] = set()
-        self._offers = JobOffers(lambda: len(self._executing))
-        self.jobs = FencedJobManager(connector, self._offers.notified)
+        self._offers = JobOffers(lambda: self._load)
+        self.jobs = FencedJobManager(connector, self._offers.notified, self._offers.told)
         self._app = App(connector=connector)
         self._app.job_manager = self.jobs
         self._tasks: dict[str, Task[Any, Any, Any]] = {}
         self.queued = 0
         """The number of jobs that wait, some seconds ago."""
-        self._worker_id: int | None = None
+
+    @property
+    def _load(self) -> int:
+        return len(self._executing) + self.jobs.started
 
     def add(self, name: str, work: Callable[..., Awaitable[None]]) -> None:
         """Define a kind of job. `work` gets the context of the job, then its arguments."""
@@ -84,15 +87,14 @@ class JobWorker:
 
     async def defer(
         self, name: str, lock: str, *, priority: int = 0, once: str | None = None, **arguments: str
-    ) -> int | None:
-        """Queue a job and return its id; None if a job with the same `once` is queued already."""
+    ) -> None:
+        """Queue a job, unless a job with the same `once` is queued already."""
         deferrer = self._tasks[name].configure(lock=lock, priority=priority, queueing_lock=once)
-        try:
-            job_id = await deferrer.defer_async(**arguments)
-        except AlreadyEnqueued:
-            return None
-        self.jobs.fetch_soon(self._offers.queued(job_id))
-        return job_id
+        can_start = self._load < self._concurrency and self._offers.keeps_own()
+        if can_start and await self.jobs.start(deferrer.make_new_job(**arguments)):
+            return
+        with suppress(AlreadyEnqueued):
+            self.jobs.fetch_soon(self._offers.queued(await deferrer.defer_async(**arguments)))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -114,7 +116,6 @@ class JobWorker:
     def _registered(self, work: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
         async def execute(context: JobContext, **arguments: Any) -> None:
             execution = _execution(context.job)
-            self._worker_id = context.job.worker_id
             self._executing.add(execution)
             try:
                 await work(context, **arguments)
@@ -141,6 +142,7 @@ class JobWorker:
                 logger.warning("The worker of the job queue stopped; it is restarted")
             except Exception as error:
                 logger.warning("The worker of the job queue failed and is restarted: %s", _reason(error))
+            self.jobs.worker_id = None
             await asyncio.sleep(_RESTART_SECONDS)
 
     async def _sweep_regularly(self) -> None:
@@ -150,6 +152,8 @@ class JobWorker:
             await asyncio.sleep(_SWEEP_SECONDS)
             began = time.monotonic()
             try:
+                if self.jobs.accepting:
+                    await self.jobs.tell_load(self.server, self._load)
                 if began >= sweep_from:
                     await self._take_over()
                 rounds += 1
@@ -175,9 +179,9 @@ class JobWorker:
 
         The end of such a job could not be stored, because the database was unreachable for a moment.
         """
-        if self._worker_id is None:
+        if self.jobs.worker_id is None:
             return ()
-        assigned = await self.jobs.list_jobs_async(queue=self.server, status="doing", worker_id=self._worker_id)
+        assigned = await self.jobs.list_jobs_async(queue=self.server, status="doing", worker_id=self.jobs.worker_id)
         lost = {_execution(job): job for job in assigned if _execution(job) not in self._executing}
         for execution, job in lost.items():
             if execution in before:
