@@ -12,12 +12,14 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """How one request was answered, in seconds since it was sent; `events` counts what came."""
+    """How one request was answered, in seconds since it was sent; `events` counts what came. `ended` is the time of the
+    end, on the clock of `time.perf_counter`."""
 
     first_event: float
     first_answer: float
     total: float
     events: int
+    ended: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,19 @@ def sample(answers: Sequence[Answered], cpu_seconds: Sequence[float], wall_secon
         events=sum(answer.events for answer in answers) / count,
         parts=parts,
     )
+
+
+def steady_rate(answers: Iterable[Answered], streams: int) -> float:
+    """Requests per second while all streams were busy.
+
+    That is from the time when as many requests have been answered as there are streams, until the last request begins,
+    when the same number is still to be answered.
+    """
+    ends = sorted(answer.ended for answer in answers)
+    steady = ends[streams - 1 : len(ends) - streams]
+    if len(steady) < 2:
+        raise ValueError(f"{len(ends)} requests are too few for {streams} streams")
+    return (len(steady) - 1) / (steady[-1] - steady[0])
 
 
 def best(samples: Iterable[Sample]) -> Sample:

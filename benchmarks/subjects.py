@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeVar
@@ -18,7 +18,7 @@ import uvloop
 import yaml
 
 from benchmarks.processes import Process, started
-from benchmarks.samples import Answered, Sample, sample
+from benchmarks.samples import Answered, Sample, sample, steady_rate
 from benchmarks.scenario import QUESTION, manifests
 from benchmarks.traffic import Connection, open_stream
 
@@ -75,12 +75,16 @@ class Alone:
 
 @dataclass(frozen=True)
 class Served:
-    """A server that is asked over A2A; `others` are the servers it asks in turn."""
+    """A server that is asked over A2A; `others` are the servers it asks in turn.
+
+    If it is `steady`, its requests per second are those while all streams are busy.
+    """
 
     process: Process
     others: Sequence[Process] = ()
     question: str = QUESTION
     bearer: str | None = None
+    steady: bool = False
 
     def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
         before, began = _clocks(self.process, *self.others), time.perf_counter()
@@ -88,7 +92,8 @@ class Served:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             answers = runner.run(self._answers(requests, streams, context))
         seconds = time.perf_counter() - began
-        return sample(answers, _spent(before, _clocks(self.process, *self.others)), seconds)
+        found = sample(answers, _spent(before, _clocks(self.process, *self.others)), seconds)
+        return replace(found, per_second=steady_rate(answers, streams)) if self.steady else found
 
     @contextmanager
     def waiting(self, streams: int) -> Iterator[None]:

@@ -69,7 +69,8 @@ class Connection:
         await self._reader.readline()
         if not completed:
             raise UnansweredError("a request did not complete")
-        return Answered(first - began, answer - began, time.perf_counter() - began, events)
+        ended = time.perf_counter()
+        return Answered(first - began, answer - began, ended - began, events, ended)
 
     async def begin(self, question: str, context: str | None = None) -> None:
         """Ask, and leave the stream open."""

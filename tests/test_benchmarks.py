@@ -35,7 +35,7 @@ from benchmarks.provider.section import section
 from benchmarks.provider.subjects import LABELS as PROVIDER_LABELS
 from benchmarks.results import Result, load_results, machines_of, runs_of
 from benchmarks.rows import AIMS, Row, by_subject
-from benchmarks.samples import Answered, Sample, best, cost_of_one, middle_ratio, sample
+from benchmarks.samples import Answered, Sample, best, cost_of_one, middle_ratio, sample, steady_rate
 from benchmarks.stores.section import section as stores_section
 from benchmarks.watched import Watched
 
@@ -115,7 +115,7 @@ NAMES_OF_SERVERS = {
         *("takeover.replica", "takeover.replica.slowest"),
         *(f"replicas.{what}.{where}" for what in ("live", "subscribe") for where in ("own", "other")),
         *(f"workers.{count}.{share}" for count in (1, 2) for share in SHARES),
-        *("workers.1", "workers.2", "workers.ratio"),
+        *("workers.1", "workers.2", "workers.cores", "workers.ratio"),
     },
     "mongodb": {"stores.mongodb.memory", "stores.mongodb.memory.server"},
     "redis": {"stores.redis.memory", "stores.redis.memory.server"},
@@ -233,6 +233,13 @@ def test_an_aim_can_be_the_least() -> None:
     assert Row("workers.ratio", "", limit, "x").met is True
     assert Row("workers.ratio", "", limit - 0.01, "x").met is False
     assert Row("workers.ratio", "", limit, "x").shown_aim == "≥ 1.7x"
+
+
+def test_the_steady_rate_is_without_the_begin_and_the_end_of_the_load() -> None:
+    answers = [Answered(0, 0, 0, 0, ended) for ended in (9, 9.5, 10, 10.5, 11, 11.5, 14, 20)]
+    assert steady_rate(answers, streams=2) == pytest.approx(2)
+    with pytest.raises(ValueError, match="8 requests are too few for 4 streams"):
+        steady_rate(answers, streams=4)
 
 
 def test_a_sample_is_per_request_and_adds_up_the_processes() -> None:

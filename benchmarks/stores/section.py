@@ -64,6 +64,8 @@ _REPLICAS: Final = """
   two cores.
 - The workers share the cores of the machine with Postgres, the model's server and the client, whose CPU is in the
   table. On two cores, a sum near 200 % means that the machine limits the requests per second.
+- Requests per second are those while all streams are busy. Two processes that only compute, measured between the
+  rounds, did {cores} of the work of one: no more than that can be expected of two workers.
 """
 _ACCESS: Final = """
 ### Sign-in, policy and audit
@@ -147,5 +149,6 @@ def _replicas(found: Mapping[str, Row]) -> str:
         workers=table(("", *WORKERS.values()), workers),
         streams=WORKER_STREAMS,
         ratio=cell(found["workers.ratio"]),
+        cores=cell(found["workers.cores"]),
         aim=f"{AIMS['workers.ratio'].limit:g}",
     )
