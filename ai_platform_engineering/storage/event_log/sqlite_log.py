@@ -19,6 +19,7 @@ from a2a.types.a2a_pb2 import Message, Task, TaskState
 
 from ai_platform_engineering.identity.access import ConversationAccess
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
+from ai_platform_engineering.storage.event_log.batching import can_wait
 from ai_platform_engineering.storage.event_log.conversations import ConversationPage, ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
@@ -68,7 +69,7 @@ from ai_platform_engineering.storage.event_log.statements import (
     share,
 )
 from ai_platform_engineering.storage.event_log.task_cache import CachedTask, TaskCache
-from ai_platform_engineering.storage.event_log.task_fold import breaks_off, can_wait, ends_task
+from ai_platform_engineering.storage.event_log.task_fold import breaks_off, ends_task
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.event_log.writer import LogWriter, Write, error_for, result_for

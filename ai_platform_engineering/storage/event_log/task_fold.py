@@ -12,12 +12,6 @@ from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, W
 _BROKEN_OFF: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
 
 
-def can_wait(events: Sequence[TaskStatusUpdateEvent | TaskArtifactUpdateEvent]) -> bool:
-    """Whether events may be committed some milliseconds later, together with others. A run waits for its first status
-    to be committed, and people for its last."""
-    return not any(isinstance(event, TaskStatusUpdateEvent) for event in events)
-
-
 def ends_task(event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> bool:
     """Whether the event is the last one of its task."""
     return isinstance(event, TaskStatusUpdateEvent) and event.status.state in TERMINAL_STATES

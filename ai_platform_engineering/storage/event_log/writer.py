@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from ai_platform_engineering.storage.event_log.batching import BATCH_SECONDS
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 
@@ -24,8 +25,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-BATCH_SECONDS: Final = 0.005
-"""Text is joined for longer than that before it is written."""
 _RETRY_SECONDS: Final = 0.002
 _BUSY_SECONDS: Final = 10.0
 

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 import psycopg
 from psycopg import errors
 
+from ai_platform_engineering.storage.event_log.batching import BATCH_SECONDS, can_wait
 from ai_platform_engineering.storage.event_log.event_log import SupersededError, TaskEndedError, UnknownTaskError
 from ai_platform_engineering.storage.event_log.log_errors import LogWriteError, RequestNotStoredError
 from ai_platform_engineering.storage.event_log.postgres.problem import LogProblem
@@ -33,8 +34,6 @@ from ai_platform_engineering.storage.event_log.postgres.statements import (
     Write,
     append_parameters,
 )
-from ai_platform_engineering.storage.event_log.task_fold import can_wait
-from ai_platform_engineering.storage.event_log.writer import BATCH_SECONDS
 from ai_platform_engineering.storage.postgres.async_connections import STATEMENT_SECONDS, Connection, connect
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 
