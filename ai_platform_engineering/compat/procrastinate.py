@@ -59,7 +59,7 @@ ON CONFLICT DO NOTHING RETURNING *
 """
 # A notification of our own, on the channel that the workers of a queue listen to anyway.
 _LOAD: Final = "platform_engineer_load"
-_TELL_LOAD: Final[LiteralString] = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(load)s)"
+_ANNOUNCE_LOAD: Final[LiteralString] = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(load)s)"
 
 # A job that leaves the state `doing` frees its lock. Procrastinate notifies workers of new jobs only, so the next job
 # of the lock would wait until a worker polls.
@@ -91,18 +91,18 @@ class FencedJobManager(JobManager):
     """Changes a job only during the execution for which it was fetched.
 
     `delay` gets the id of a new job, and returns the seconds after which the worker fetches; None if it need not.
-    `told` gets the loads of other processes.
+    `on_load` gets the loads of other processes.
     """
 
     def __init__(
         self,
         connector: BaseConnector,
         delay: Callable[[int], float | None] = lambda _: 0.0,
-        told: Callable[[str, int], None] = lambda _process, _running: None,
+        on_load: Callable[[str, int], None] = lambda _process, _running: None,
     ) -> None:
         super().__init__(connector)
         self._delay = delay
-        self._told = told
+        self._on_load = on_load
         self._process = uuid4().hex
         self._on_notification: NotificationCallback | None = None
         self._fetching: asyncio.Handle | None = None
@@ -129,7 +129,7 @@ class FencedJobManager(JobManager):
             received = cast("dict[str, Any]", notification)
             if received["type"] == _LOAD:
                 if received["process"] != self._process:
-                    self._told(received["process"], received["running"])
+                    self._on_load(received["process"], received["running"])
             elif received["type"] != "job_inserted":
                 await on_notification(channel=channel, notification=notification)
             elif (seconds := self._delay(received["job_id"])) is not None:
@@ -249,10 +249,10 @@ class FencedJobManager(JobManager):
             await self.finish_job(job, Status.ABORTED, delete_job=True)
             return False
 
-    async def tell_load(self, queue: str, running: int) -> None:
-        """Tell the other workers of a queue how many jobs this process executes."""
+    async def announce_load(self, queue: str, running: int) -> None:
+        """Announce to the other workers of a queue how many jobs this process executes."""
         load = json.dumps({"type": _LOAD, "process": self._process, "running": running})
-        await self.connector.execute_query_all_async(_TELL_LOAD, queue=queue, load=load)
+        await self.connector.execute_query_all_async(_ANNOUNCE_LOAD, queue=queue, load=load)
 
     async def wake(self, lock: str | None) -> None:
         """Let the jobs of a lock that are scheduled for later start now."""

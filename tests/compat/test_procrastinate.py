@@ -26,13 +26,13 @@ SECONDS = 30
 
 @asynccontextmanager
 async def opened(
-    database: str, jobs: int, told: Callable[[str, int], None] = lambda _process, _running: None
+    database: str, jobs: int, on_load: Callable[[str, int], None] = lambda _process, _running: None
 ) -> AsyncIterator[tuple[FencedJobManager, list[int]]]:
     """A manager with jobs of one lock, and the ids of two workers."""
     await asyncio.to_thread(JOB_SCHEMA.prepare, LogAddress(database))
     connector = ReconnectingConnector(conninfo=database, min_size=1, configure=use_job_schema)
     app = App(connector=connector)
-    app.job_manager = manager = FencedJobManager(connector, told=told)
+    app.job_manager = manager = FencedJobManager(connector, on_load=on_load)
     async with app.open_async():
         for _ in range(jobs):
             await app.configure_task("work", queue=QUEUE, lock="lock").defer_async()
@@ -232,15 +232,15 @@ async def test_the_workers_of_a_queue_hear_the_load_of_other_processes_only(data
     async def ignore(**_: object) -> None: ...
 
     async with (
-        opened(database, 0, told=lambda _process, running: heard.put_nowait(running)) as (manager, _),
+        opened(database, 0, on_load=lambda _process, running: heard.put_nowait(running)) as (manager, _),
         opened(database, 0) as (other, _),
     ):
         listening = asyncio.create_task(manager.listen_for_jobs(on_notification=ignore, queues=[QUEUE]))
         async with asyncio.timeout(SECONDS):
             # Repeated, because the listener may not be connected yet.
             while heard.empty():
-                await manager.tell_load(QUEUE, 1)
-                await other.tell_load(QUEUE, 7)
+                await manager.announce_load(QUEUE, 1)
+                await other.announce_load(QUEUE, 7)
                 await asyncio.sleep(0.01)
         assert {heard.get_nowait() for _ in range(heard.qsize())} == {7}
         listening.cancel()

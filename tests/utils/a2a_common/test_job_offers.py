@@ -23,18 +23,18 @@ def test_a_process_that_knows_no_other_one_keeps_its_jobs() -> None:
 @pytest.mark.parametrize(("running", "keeps"), [(9, True), (20, False)])
 def test_a_process_with_clearly_more_to_do_leaves_its_job_to_the_one_with_least(running: int, keeps: bool) -> None:
     busy, idle = JobOffers(lambda: running), JobOffers(lambda: 5)
-    busy.told("idle", 5)
-    busy.told("busier", 50)
+    busy.note_load("idle", 5)
+    busy.note_load("busier", 50)
     delay = idle.notified(1)
     assert delay is not None
     assert busy.keeps_own() is keeps
     assert (busy.queued(1) < delay) is keeps
 
 
-def test_a_process_that_tells_its_load_no_more_does_not_count() -> None:
+def test_a_process_that_announces_its_load_no_more_does_not_count() -> None:
     now = 0.0
     offers = JobOffers(lambda: 20, clock=lambda: now)
-    offers.told("gone", 0)
+    offers.note_load("gone", 0)
     assert not offers.keeps_own()
     now = 5.0
     assert offers.keeps_own()

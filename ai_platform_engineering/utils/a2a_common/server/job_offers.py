@@ -1,8 +1,8 @@
 """Which process runs a new job: the one that queues it, or another one, which fetches it a moment later.
 
 A process sends the events of its own run to its caller from memory. It would read those of another process from the
-database, so the process that accepted a message should run it, unless it has clearly more to do than another one. The
-processes tell each other how many jobs they execute.
+database, so the process that accepted a message should run it, unless it has clearly more to do than another one. Each
+process announces how many jobs it executes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OTHERS_SECONDS: Final = 0.01
 _SECONDS_PER_RUN: Final = 0.002
 _CLEARLY_MORE: Final = 4
 _LOAD_SECONDS: Final = 3.0
-"""A process that has not told its load for so long does not count."""
+"""A process that has not announced its load for so long does not count."""
 _MAX_JOBS: Final = 1000
 
 
@@ -50,7 +50,7 @@ class JobOffers:
         _add(self._notified, job_id)
         return self._delay()
 
-    def told(self, process: str, running: int) -> None:
+    def note_load(self, process: str, running: int) -> None:
         """Another process executes so many jobs."""
         self._loads[process] = running, self._clock()
 

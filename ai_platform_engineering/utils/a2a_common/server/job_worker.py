@@ -59,7 +59,7 @@ class JobWorker:
         )
         self._executing: set[tuple[int, int]] = set()
         self._offers = JobOffers(lambda: self._load)
-        self.jobs = FencedJobManager(connector, self._offers.notified, self._offers.told)
+        self.jobs = FencedJobManager(connector, self._offers.notified, self._offers.note_load)
         self._app = App(connector=connector)
         self._app.job_manager = self.jobs
         self._tasks: dict[str, Task[Any, Any, Any]] = {}
@@ -153,7 +153,7 @@ class JobWorker:
             began = time.monotonic()
             try:
                 if self.jobs.accepting:
-                    await self.jobs.tell_load(self.server, self._load)
+                    await self.jobs.announce_load(self.server, self._load)
                 if began >= sweep_from:
                     await self._take_over()
                 rounds += 1
