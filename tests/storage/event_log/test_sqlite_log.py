@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import logging
 import os
 import signal
@@ -538,23 +539,21 @@ async def test_who_waits_is_asked_of_the_file_and_not_of_the_events(log: SqliteE
 
 @pytest.mark.long
 async def test_tasks_that_wait_take_no_memory(log: SqliteEventLog) -> None:
-    async def park(first: int, last: int) -> None:
+    async def park(first: int, last: int) -> int:
         for start in range(first, last, 50):
             writers = [Writer(log, f"t{number}", f"c{number}") for number in range(start, start + 50)]
             await asyncio.gather(*(writer.begin() for writer in writers))
             await asyncio.gather(*(writer.write(*deltas(8), QUESTION) for writer in writers))
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
     try:
-        await park(0, 100)
-        gc.collect()
-        before, _ = tracemalloc.get_traced_memory()
-        await park(100, 350)
-        gc.collect()
-        after, _ = tracemalloc.get_traced_memory()
+        used = [await park(0, 100), await park(100, 250), await park(250, 400)]
     finally:
         tracemalloc.stop()
-    assert after - before < 250 * 200
+    # A dictionary that is resized once, or a module that is imported meanwhile, is no growth with each task.
+    assert min(after - before for before, after in itertools.pairwise(used)) < 150 * 200
     # The memory of protobuf is not traced; readers hold only the last few events.
     assert len(log._cache) <= 100
     assert await log.waiting("c5") == "t5"
