@@ -21,7 +21,7 @@ from tests.ui.chat import answer_in, open_chat
 
 pytestmark = [pytest.mark.serial, pytest.mark.slow]
 
-ROUNDS, CALLS = 26, 40
+ROUNDS, CALLS = 10, 104
 MIN_EVENTS = 2000
 MAX_TASK_SECONDS = 0.05
 MAX_OPENING_SECONDS = 0.5
