@@ -112,6 +112,7 @@ class FencedJobManager(JobManager):
         """Whether the worker may fetch jobs. If not, it keeps its heartbeat, and its jobs can be aborted."""
         self.worker_id: int | None = None
         """The worker that fetches jobs. None before it does."""
+        self._starting: set[asyncio.Future[bool]] = set()
         self._started: deque[Job] = deque()
         self._hands_out = False
         self._notifications = self._answered = 0
@@ -166,6 +167,13 @@ class FencedJobManager(JobManager):
         lock."""
         if not self.accepting or self.worker_id is None:
             return False
+        # A job that is stored must get to the worker, also if the caller is cancelled meanwhile.
+        starting = asyncio.ensure_future(self._start(job, self.worker_id))
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
+        return await asyncio.shield(starting)
+
+    async def _start(self, job: Job, worker_id: int) -> bool:
         rows = await self.connector.execute_query_all_async(
             _START,
             queue=job.queue,
@@ -174,7 +182,7 @@ class FencedJobManager(JobManager):
             lock=job.lock,
             queueing_lock=job.queueing_lock,
             args=job.task_kwargs,
-            worker_id=self.worker_id,
+            worker_id=worker_id,
         )
         self._started.extend(Job.from_row(row) for row in rows)
         self._wake_worker()

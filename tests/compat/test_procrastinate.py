@@ -169,6 +169,19 @@ async def test_a_job_that_is_started_here_needs_no_query_and_occupies_its_lock(d
         assert await manager.start(new_job("a"))
 
 
+async def test_a_job_whose_caller_is_cancelled_while_it_is_stored_is_started(database: str) -> None:
+    async with opened(database, 0) as (manager, workers):
+        await manager.fetch_job([QUEUE], workers[0])
+        starting = asyncio.create_task(manager.start(new_job("a")))
+        await asyncio.sleep(0)
+        starting.cancel()
+        async with asyncio.timeout(SECONDS):
+            while not manager.started:
+                await manager.list_jobs_async()
+        assert starting.cancelled()
+        assert (await fetched(manager, workers[0])).lock == "a"
+
+
 async def test_no_job_is_started_before_one_of_its_lock_that_waits(database: str) -> None:
     async with opened(database, 1) as (manager, workers):
         manager.worker_id = workers[0]
