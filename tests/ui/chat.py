@@ -33,10 +33,10 @@ def answer_in(place: Page | Locator) -> Locator:
 
 
 async def run_details(turn: Locator) -> Locator:
-    """Opens what folds away when the answer is there."""
+    """Opens the details of a run, which fold away when the answer is complete."""
+    await expect(turn.locator("details.run:not([open])")).to_be_visible()
     details = turn.locator("details.run")
-    if await details.get_attribute("open") is None:
-        await details.locator("summary").first.click()
+    await details.locator("summary").first.click()
     await expect(details.locator(".run-body")).to_be_visible()
     return details
 
