@@ -130,6 +130,20 @@ async def test_the_dialog_works_with_the_keyboard_and_an_error_loses_nothing(pag
     await expect(dialog.get_by_role("alert")).to_have_text("A conversation can be shared with at most 20 groups.")
 
 
+async def test_the_dialog_opens_again_at_once_and_stays_open(page: Page) -> None:
+    await signed_in(page, "ann")
+    await ask(page, "show argocd version")
+    dialog = await open_dialog(page)
+    # The browser reports the close of the first dialog after the focus is back.
+    assert await dialog.get_by_role("button", name="Cancel").evaluate("""async cancel => {
+        const opener = document.querySelector("[aria-haspopup=dialog]");
+        opener.addEventListener("focus", () => queueMicrotask(() => opener.click()), {once: true});
+        cancel.click();
+        await new Promise(resolve => setTimeout(resolve, 200));
+        return document.querySelector("dialog[open]") !== null;
+    }""")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("theme", "viewport"), LOOKS)
 async def test_sharing_is_accessible_and_fits(new_page: NewPage, theme: str, viewport: str) -> None:

@@ -30,7 +30,8 @@ export function Dialog({ title, busy, close, children }: Props) {
       class="dialog"
       aria-labelledby={id}
       onCancel={(event) => busy && event.preventDefault()}
-      onClose={close}
+      // The browser reports the close of a removed dialog later, when the next one can be open.
+      onClose={() => element.current !== null && close()}
     >
       <h2 id={id} class="dialog-title">{title}</h2>
       {children}
