@@ -1,6 +1,6 @@
 """Processes that only compute: what the cores of the machine give to two processes compared with one.
 
-`python -m benchmarks.computing` is such a process. Each line on its standard input is a number of units of work, and is
+`python -m benchmarks.computing` is such a process. Each line on its standard input orders units of work, and is
 answered when they are done.
 """
 
@@ -23,18 +23,17 @@ _DATA: Final = [{"number": number, "text": str(number), "list": [number] * 5} fo
 
 @dataclass(frozen=True)
 class Computing:
-    """Each process gets its share of the requests."""
+    """Each process gets its share of the requests. Only the requests per second are measured."""
 
     processes: Sequence[Process]
 
     def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
         share = requests // len(self.processes)
-        before, began = [process.cpu_seconds() for process in self.processes], time.perf_counter()
+        began = time.perf_counter()
         with ThreadPoolExecutor(len(self.processes)) as callers:
             list(callers.map(lambda process: process.order({"units": share}), self.processes))
         seconds = time.perf_counter() - began
-        spent = [process.cpu_seconds() - at_first for process, at_first in zip(self.processes, before, strict=True)]
-        return sample([Answered(seconds, seconds, seconds, 0)] * requests, spent, seconds)
+        return sample([Answered(seconds, seconds, seconds, 0)] * requests, (), seconds)
 
 
 @contextmanager

@@ -94,5 +94,5 @@ def middle_ratio(
 
 
 def cost_of_one(many: Sample, few: Sample) -> float:
-    """CPU milliseconds of one event, from the same requests told in many events and in few."""
+    """CPU milliseconds of one event, from the same requests with many events and with few."""
     return (many.cpu_ms - few.cpu_ms) / (many.events - few.events)

@@ -55,10 +55,10 @@ class Alone:
 
     def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
         before, began = _clocks(self.process, *self.others), time.perf_counter()
-        told = self.process.order({"requests": requests, "streams": streams, "context": context})
+        answers = self.process.order({"requests": requests, "streams": streams, "context": context})
         seconds = time.perf_counter() - began
         spent = _spent(before, _clocks(self.process, *self.others))
-        return sample([Answered(**answer) for answer in told], spent, seconds)
+        return sample([Answered(**answer) for answer in answers], spent, seconds)
 
     @contextmanager
     def waiting(self, streams: int) -> Iterator[None]:

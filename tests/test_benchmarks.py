@@ -1,4 +1,4 @@
-"""The benchmarks run and report every number; how large the numbers are is nobody's business here."""
+"""The benchmarks run and report every number. How large the numbers are is not tested."""
 
 from __future__ import annotations
 

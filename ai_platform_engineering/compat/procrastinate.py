@@ -12,6 +12,7 @@ import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, LiteralString, cast
@@ -25,8 +26,6 @@ from procrastinate.manager import JobManager, NotificationCallback
 from procrastinate.schema import SchemaManager
 
 _RECONNECT_SECONDS: Final = 0.5
-_QUERY_SECONDS: Final = 1.0
-"""A busy worker does not poll. It looks for jobs at least this often."""
 
 # `attempts` grows whenever a job returns to the queue, so it identifies one execution.
 _EXECUTION: Final[LiteralString] = (
@@ -114,9 +113,7 @@ class FencedJobManager(JobManager):
         """The worker that fetches jobs. None before it does."""
         self._starting: set[asyncio.Future[bool]] = set()
         self._started: deque[Job] = deque()
-        self._hands_out = False
-        self._notifications = self._answered = 0
-        self._query_at = -math.inf
+        self._notifications = 0
 
     @property
     def started(self) -> int:
@@ -193,39 +190,15 @@ class FencedJobManager(JobManager):
             # The jobs of an earlier worker are found by its heartbeat.
             self.worker_id = worker_id
             self._started.clear()
-        job = self._next_started()
-        if job is not None or not self._needs_query():
-            return job
         # The worker ignores notifications that arrive while it fetches, so the job would wait for the next poll.
         known = -1
-        while self.accepting and job is None and known != self._notifications:
+        while not self._started and self.accepting and known != self._notifications:
             known = self._notifications
-            self._query_at = asyncio.get_running_loop().time() + _QUERY_SECONDS
-            try:
-                job = await super().fetch_job(queues, worker_id)
-            except UniqueViolation:
-                # Another worker took a job of the same lock at the same time. The end of that job is notified.
-                job = None
-        if job is not None:
-            return job
-        self._answered = known
-        return self._next_started()
-
-    def _next_started(self) -> Job | None:
-        if not self._started:
-            return None
-        self._hands_out = True
-        return self._started.popleft()
-
-    def _needs_query(self) -> bool:
-        """Whether to look for jobs in the database. The worker fetches until there are no more, also after a job that
-        was started here."""
-        hands_out, self._hands_out = self._hands_out, False
-        return (
-            not hands_out
-            or self._answered != self._notifications
-            or asyncio.get_running_loop().time() >= self._query_at
-        )
+            # A violation: another worker took a job of the same lock at the same time. The end of that job is notified.
+            with suppress(UniqueViolation):
+                if (job := await super().fetch_job(queues, worker_id)) is not None:
+                    return job
+        return self._started.popleft() if self._started else None
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         await self._change(_FINISH, job, status=status.value, delete_job=delete_job)

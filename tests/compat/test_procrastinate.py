@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -208,35 +209,27 @@ async def test_a_worker_gets_no_job_that_was_started_for_the_one_before_it(datab
         assert manager.started == 0
 
 
-async def test_jobs_of_others_are_fetched_too_while_jobs_are_started_here(database: str) -> None:
-    async with opened(database, 0) as (manager, workers):
-        await manager.fetch_job([QUEUE], workers[0])
-        other = App(connector=manager.connector)
-
-        await manager.start(new_job("a"))
-        await other.configure_task("work", queue=QUEUE, lock="b").defer_async()
-        assert (await fetched(manager, workers[0])).lock == "a"
-        assert await manager.fetch_job([QUEUE], workers[0]) is None  # nothing was notified
-        assert (await fetched(manager, workers[0])).lock == "b"  # a poll
-
-        await manager.fetch_job([QUEUE], workers[0])
-        await manager.start(new_job("c"))
-        await other.configure_task("work", queue=QUEUE, lock="d").defer_async()
-        manager.fetch_soon()
-        await asyncio.sleep(0.01)
-        assert (await fetched(manager, workers[0])).lock == "c"
-        assert (await fetched(manager, workers[0])).lock == "d"
-
-
-async def test_a_worker_that_is_busy_with_jobs_started_here_looks_for_others_now_and_then(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ai_platform_engineering.compat.procrastinate._QUERY_SECONDS", 0.0)
+async def test_a_job_that_is_started_here_precedes_those_of_the_queue(database: str) -> None:
     async with opened(database, 1) as (manager, workers):
         manager.worker_id = workers[0]
         await manager.start(new_job("a"))
+        assert [(await fetched(manager, workers[0])).lock for _ in range(2)] == ["a", "lock"]
+
+
+async def test_a_job_that_is_started_while_the_worker_looks_for_others_is_found(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(database, 0) as (manager, workers):
+        manager.worker_id = workers[0]
+        query = manager.connector.execute_query_one_async
+
+        async def slow_query(*arguments: Any, **options: Any) -> Any:
+            found = await query(*arguments, **options)
+            await manager.start(new_job("a"))
+            return found
+
+        monkeypatch.setattr(manager.connector, "execute_query_one_async", slow_query)
         assert (await fetched(manager, workers[0])).lock == "a"
-        assert (await fetched(manager, workers[0])).lock == "lock"
 
 
 async def test_the_workers_of_a_queue_hear_the_load_of_other_processes_only(database: str) -> None:

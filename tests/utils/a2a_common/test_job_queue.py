@@ -7,9 +7,11 @@ from typing import Any, Literal
 
 import psycopg
 import pytest
+from procrastinate.jobs import Job
 
 from ai_platform_engineering.events import FinalResult, MessageEnded, TextDelta
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.utils.a2a_common.server import job_offers, job_worker
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from tests.services.postgres import postgres_server
 from tests.utils.a2a_common.job_replicas import TIMEOUT, Replicas, eventually, replicas
@@ -54,6 +56,47 @@ async def test_the_process_that_accepted_a_message_has_the_token_of_its_caller(d
         (assignment,) = served.worked
         assert (assignment.auth_token, assignment.begins_task, assignment.resumes) == ("secret", True, False)
         assert "secret" not in str(await served.jobs())
+
+
+async def test_the_process_that_accepted_a_message_runs_it_unless_it_has_clearly_more_to_do(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With fewer jobs, the other process always fetches first; and nothing is fetched by polling.
+    monkeypatch.setattr(job_offers, "_SECONDS_PER_RUN", 3600)
+    monkeypatch.setattr(job_worker, "_POLL_SECONDS", 3600)
+    gate = Gate()
+    async with replicas(database, 2, lambda _text, _turn: (gate, *ANSWER)) as served:
+        accepting, other = served.replicas
+        worker = accepting.queue._worker
+        fetch_job, found_none = worker.jobs.fetch_job, asyncio.Event()
+
+        async def observed_fetch(*arguments: Any, **options: Any) -> Job | None:
+            found_none.clear()
+            job = await fetch_job(*arguments, **options)
+            if job is None:
+                found_none.set()
+            return job
+
+        monkeypatch.setattr(worker.jobs, "fetch_job", observed_fetch)
+
+        async def know_each_other() -> bool:
+            return worker.jobs.worker_id is not None and worker._offers._least_load() == 0
+
+        async def keeps_five() -> bool:
+            return len(accepting.runs) == 5 and found_none.is_set()
+
+        async def other_runs() -> bool:
+            return bool(other.runs)
+
+        await eventually(know_each_other)
+        tasks = [await served.ask("hello", f"c{number}") for number in range(5)]
+        await eventually(keeps_five)
+        tasks.append(await served.ask("hello", "c5"))
+        await eventually(other_runs)
+        assert sorted(run.task_id for run in accepting.runs) == tasks[:5]
+        assert [run.task_id for run in other.runs] == tasks[5:]
+        gate.set()
+        assert await served.ended(*tasks) == ["completed"] * 6
 
 
 async def test_a_form_keeps_its_conversation_until_it_is_answered(database: str) -> None:
