@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import socket
 
 import pytest
 
 from ai_platform_engineering.terminal.background import BackgroundLoop
+from tests import event_loops
 from tests.event_loops import CheckedEventLoop
 
 
@@ -75,6 +77,25 @@ def test_a_peer_that_does_not_read_keeps_no_socket_open() -> None:
         transport = loop.run_until_complete(close_with_unread_data(listener.getsockname()))
         loop.close()
     assert transport.get_extra_info("socket").fileno() == -1
+
+
+def test_a_process_that_runs_is_named_and_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_loops, "_EXIT_SECONDS", 0.1)
+    loop = CheckedEventLoop()
+    process = loop.run_until_complete(asyncio.create_subprocess_exec("sleep", "600"))
+    with pytest.raises(AssertionError, match=r"the process of \('sleep', '600'\)"):
+        loop.close()
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_process_that_was_killed_is_no_failure() -> None:
+    async def kill() -> None:
+        (await asyncio.create_subprocess_exec("sleep", "600")).kill()
+
+    loop = CheckedEventLoop()
+    loop.run_until_complete(kill())
+    loop.close()
+    gc.collect()
 
 
 async def test_async_tests_run_in_it() -> None:

@@ -43,6 +43,8 @@ CLOSE_GRACE: Final = 0.5
 """Seconds for a server to exit after its input was closed."""
 TERMINATE_GRACE: Final = 2.0
 """Seconds for its process group to exit after SIGTERM."""
+_KILL_GRACE: Final = 5.0
+"""Seconds for it to exit after SIGKILL, which takes long only on a machine that is busy."""
 _EXIT_DELAY: Final = 1.0
 """Seconds to wait for the exit code after the output was closed, and for the rest of the output after the exit."""
 _MESSAGE_LIMIT: Final = 64 * 1024 * 1024
@@ -224,7 +226,7 @@ async def _send_all(process: ServerProcess, outbox: Outbox) -> None:
 
 
 async def _stop(process: ServerProcess) -> None:
-    """Close the input, then send SIGTERM, then SIGKILL. SIGKILL needs no await, so a cancellation cannot skip it."""
+    """Close the input, then send SIGTERM, then SIGKILL. A cancellation leads to SIGKILL at once."""
     try:
         process.close_input()
         with suppress(TimeoutError):
@@ -238,9 +240,9 @@ async def _stop(process: ServerProcess) -> None:
     finally:
         process.signal_group(signal.SIGKILL)
         process.process.close()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(1):
-            await process.exited.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_KILL_GRACE):
+                await process.exited.wait()
 
 
 def _stats() -> Iterator[str]:

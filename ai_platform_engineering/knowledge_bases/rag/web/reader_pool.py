@@ -51,8 +51,11 @@ class ReaderPool:
 
     async def aclose(self) -> None:
         self._closed = True
-        for reader in list(self._idle):
+        readers = list(self._idle)
+        # All at once: a timer could end one while another one is waited for.
+        for reader in readers:
             self._take(reader)
+        for reader in readers:
             await reader.end()
 
     async def _request(
