@@ -22,6 +22,8 @@ from benchmarks.subjects import Subject, together
 from benchmarks.watched import Watched
 
 _MANY_STREAMS: Final = 32
+_MORE_ROUNDS: Final = 3
+"""So many times as many rounds with few streams, because such a round has few requests."""
 _SERVER: Final = "model"
 
 
@@ -47,10 +49,17 @@ def _check_calls(subject: Subject, server: Process) -> None:
         raise RuntimeError(f"a request made {calls} model calls, and not {MODEL_CALLS}")
 
 
+def _round_count(effort: Effort, streams: int) -> int:
+    """Every stream has a request, so a round with many of them is long and says more."""
+    if effort.provider_rounds == 1:
+        return 1
+    if streams < _MANY_STREAMS:
+        return effort.provider_rounds * _MORE_ROUNDS
+    return max(2, effort.provider_rounds * _MANY_STREAMS // streams)
+
+
 def _rows(watched: Mapping[str, Watched], effort: Effort, streams: int) -> list[Row]:
-    # Every stream has a request, so a round with many of them is long and says more.
-    count = max(min(2, effort.provider_rounds), effort.provider_rounds * _MANY_STREAMS // max(_MANY_STREAMS, streams))
-    rounds = in_turns(watched, count, max(effort.requests // 2, streams), streams=streams)
+    rounds = in_turns(watched, _round_count(effort, streams), max(effort.requests // 2, streams), streams=streams)
     found = bests(rounds)
     rows: list[Row] = []
     for name, label in LABELS.items():
