@@ -135,13 +135,14 @@ async def test_the_dialog_opens_again_at_once_and_stays_open(page: Page) -> None
     await ask(page, "show argocd version")
     dialog = await open_dialog(page)
     # The browser reports the close of the first dialog after the focus is back.
-    assert await dialog.get_by_role("button", name="Cancel").evaluate("""async cancel => {
+    await dialog.get_by_role("button", name="Cancel").evaluate("""cancel => {
+        const first = cancel.closest("dialog");
         const opener = document.querySelector("[aria-haspopup=dialog]");
         opener.addEventListener("focus", () => queueMicrotask(() => opener.click()), {once: true});
         cancel.click();
-        await new Promise(resolve => setTimeout(resolve, 200));
-        return document.querySelector("dialog[open]") !== null;
+        return new Promise(resolve => first.addEventListener("close", () => resolve()));
     }""")
+    await expect(dialog).to_be_visible()
 
 
 @pytest.mark.slow
