@@ -19,6 +19,7 @@ from playwright.async_api import (
     ConsoleMessage,
     Page,
     Request,
+    Route,
     ViewportSize,
     WebError,
     async_playwright,
@@ -125,6 +126,27 @@ class Problems:
         address = urlsplit(request.url)
         if address.scheme in _SCHEMES and address.hostname not in _LOOPBACK:
             self.found.append(f"request to another host: {request.method} {request.url}")
+
+
+@dataclass
+class Refusal:
+    """Whether requests of a page are refused."""
+
+    active: bool = False
+
+
+async def refusal(page: Page, method: str, pattern: str, status: int, answer: dict[str, str]) -> Refusal:
+    """Prepared before the page is opened: Chromium may still send a request of an open page after `page.route`."""
+    refused = Refusal()
+
+    async def decide(route: Route) -> None:
+        if refused.active and route.request.method == method:
+            await route.fulfill(status=status, json=answer)
+        else:
+            await route.continue_()
+
+    await page.route(pattern, decide)
+    return refused
 
 
 @dataclass

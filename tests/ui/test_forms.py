@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.async_api import Locator, Page, Route, expect
+from playwright.async_api import Locator, Page, expect
 
-from tests.ui.browser import LOOKS, VIEWPORTS, NewPage, Problems, check_both_themes
+from tests.ui.browser import LOOKS, VIEWPORTS, NewPage, Problems, check_both_themes, refusal
 from tests.ui.chat import open_chat, run_details, send
 
 TICKET = "create a Jira ticket for the slow checkout page"
@@ -259,23 +259,17 @@ async def test_a_reload_brings_back_an_edited_call(page: Page) -> None:
 
 
 async def test_an_answer_that_was_refused_can_be_sent_again(page: Page, problems: Problems) -> None:
+    problems.expect("413")
+    messages = await refusal(page, "POST", "**/*", 413, {"message": "The message is too long."})
     form = await ask(page, TICKET)
     await form.get_by_role("button", name="Reject…").click()
     await form.get_by_label("Why?").fill("because")
-
-    async def refuse(route: Route) -> None:
-        if route.request.method == "POST":
-            await route.fulfill(status=413, json={"message": "The message is too long."})
-        else:
-            await route.continue_()
-
-    problems.expect("413")
-    await page.route("**/*", refuse)
+    messages.active = True
     reject = form.get_by_role("button", name="Reject", exact=True)
     await reject.click()
     await expect(form.get_by_role("alert")).to_be_visible()
     await expect(form.get_by_label("Why?")).to_have_value("because")
-    await page.unroute("**/*")
+    messages.active = False
     await reject.click()
     await expect(page.get_by_label("Decisions")).to_contain_text("Rejected: because")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.ui.browser import LOOKS, VIEWPORTS, NewPage, Problems, check_both_themes
+from tests.ui.browser import LOOKS, VIEWPORTS, NewPage, Problems, check_both_themes, refusal
 from tests.ui.chat import answer_in, ask, overflows
 
 PEOPLE = ("ann", "bob", "eve", "ops")
@@ -91,6 +91,8 @@ async def test_members_see_a_shared_conversation_and_strangers_do_not(
 
 async def test_the_dialog_works_with_the_keyboard_and_an_error_loses_nothing(page: Page, problems: Problems) -> None:
     problems.expect("status of 503")
+    body = {"error": "unavailable", "message": "The disk is full."}
+    changes = await refusal(page, "PATCH", "**/conversations/*", 503, body)
     await signed_in(page, "ann")
     await ask(page, "show argocd version")
     await share_button(page).focus()
@@ -112,11 +114,10 @@ async def test_the_dialog_works_with_the_keyboard_and_an_error_loses_nothing(pag
     await expect(dialog.get_by_role("status")).to_have_text("on call was added.")
     await expect(field).to_be_focused()
 
-    body = {"error": "unavailable", "message": "The disk is full."}
-    await page.route("**/conversations/*", lambda route: route.fulfill(status=503, json=body))
+    changes.active = True
     await page.keyboard.press("Enter")
     await expect(dialog.get_by_role("alert")).to_have_text("The change was not saved. The disk is full.")
-    await page.unroute("**/conversations/*")
+    changes.active = False
     await page.keyboard.press("Enter")
     await expect(share_button(page)).to_be_focused()
     await expect(page.get_by_text("Shared with on call")).to_be_visible()
