@@ -117,6 +117,23 @@ async def test_an_idle_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "pipeline" in await read(readers)
 
 
+async def test_a_process_that_becomes_idle_for_too_long_while_the_pool_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    end = reader_module.ReaderProcess.end
+
+    async def end_slowly(reader: reader_module.ReaderProcess) -> None:
+        await asyncio.sleep(0.3)
+        await end(reader)
+
+    async with ReaderPool(60, size=2) as readers:
+        await asyncio.gather(read(readers), read(readers))
+        monkeypatch.setattr(apart_module, "IDLE_SECONDS", 0.1)
+        await asyncio.gather(read(readers), read(readers))
+        monkeypatch.setattr(reader_module.ReaderProcess, "end", end_slowly)
+    await asyncio.to_thread(soon, lambda: not children())
+
+
 async def test_one_that_died_between_two_pages_is_replaced() -> None:
     async with ReaderPool(60) as readers:
         await read(readers)
