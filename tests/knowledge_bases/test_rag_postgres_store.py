@@ -24,7 +24,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import (
 )
 from tests.knowledge_bases.store_contract import EAST, EVERYWHERE, MODEL, NORTH, StoreContract, document, ids, put
 from tests.services.environment import ROOT
-from tests.services.postgres import PASSWORD, PostgresServer, new_database, postgres_server
+from tests.services.postgres import PASSWORD, PostgresServer, disconnect_all, new_database, postgres_server
 
 pytest_plugins = ("tests.services.fixtures",)
 
@@ -108,10 +108,16 @@ def put_fan(
 
 
 def uses_of_indexes(address: str) -> Counter[str]:
-    """A session reports what it did when it ends, at the latest."""
+    """As far as sessions have reported them: one that has ended has reported all of its own."""
     with psycopg.connect(address) as connection:
         rows = connection.execute("SELECT indexrelname, idx_scan FROM pg_stat_user_indexes WHERE schemaname = 'rag'")
         return Counter(dict(rows.fetchall()))
+
+
+def close_at_server(store: KnowledgeStore, address: str) -> None:
+    """Close the store, and wait until its sessions have ended at the server too."""
+    store.close()
+    disconnect_all(address)
 
 
 def index_of_model(address: str) -> str:
@@ -132,7 +138,7 @@ class TestAskingTheIndex:
         chunk_ids = put_fan(store, "docs", 300, 0, 1.5)
         before = uses_of_indexes(eager_database)
         hits = store.nearest(direction(0), MODEL, 50, EVERYWHERE)
-        store.close()
+        close_at_server(store, eager_database)
         assert ids(hits) == chunk_ids[:50]
         assert [hit.score for hit in hits[:2]] == pytest.approx([1, math.cos(1.5 / 300)], abs=1e-6)
         assert uses_of_indexes(eager_database) - before >= Counter({index_of_model(eager_database): 1})
@@ -143,7 +149,7 @@ class TestAskingTheIndex:
         wiki = put_fan(store, "wiki", 60, 0, 1.5)
         before = uses_of_indexes(eager_database)
         assert ids(store.nearest(direction(0), MODEL, 50, Scope(datasource="wiki"))) == wiki[:50]
-        store.close()
+        close_at_server(store, eager_database)
         assert index_of_model(eager_database) not in uses_of_indexes(eager_database) - before
 
     def test_a_scope_is_filled_however_much_is_nearer_outside_it(
@@ -154,7 +160,7 @@ class TestAskingTheIndex:
         far = put_fan(store, "far", 50, 1, 1.5)
         before = uses_of_indexes(eager_database)
         assert ids(store.nearest(direction(0), MODEL, 20, Scope(datasource="far"))) == far[:20]
-        store.close()
+        close_at_server(store, eager_database)
         assert index_of_model(eager_database) in uses_of_indexes(eager_database) - before
 
     def test_words_are_looked_up_in_their_index_alone(self, eager_database: str, open_store: OpenStore) -> None:
@@ -164,7 +170,7 @@ class TestAskingTheIndex:
             connection.execute("VACUUM rag.posting")
         before = uses_of_indexes(eager_database)
         assert len(store.lexical("pods", 5, EVERYWHERE)) == 5
-        store.close()
+        close_at_server(store, eager_database)
         assert "posting_by_term" in uses_of_indexes(eager_database) - before
 
     @pytest.mark.parametrize("dimensions", [2000, 3072, 5000])
