@@ -1,6 +1,7 @@
 // What a run does: plan with agents and their tools, narration, timeline. It folds away when the answer is there.
 
 import { useSignal } from "@preact/signals";
+import { Component } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { CheckIcon, ClockIcon, CrossIcon, QuestionIcon, RunningIcon } from "../icons";
@@ -123,13 +124,26 @@ function Calls({ calls }: { calls: readonly (AgentView | ToolView)[] }) {
   return (
     <ul class="calls">
       {calls.map((call) => (
-        <li key={call.callId}>
-          <CallLine call={call} />
-          {call.kind === "agent" && <Calls calls={call.tools} />}
-        </li>
+        <Call key={call.callId} call={call} />
       ))}
     </ul>
   );
+}
+
+/** Rendered again only when the call has changed: a run may have a thousand calls, and each event changes one. */
+class Call extends Component<{ call: AgentView | ToolView }> {
+  override shouldComponentUpdate(next: { call: AgentView | ToolView }) {
+    return next.call !== this.props.call;
+  }
+
+  override render({ call }: { call: AgentView | ToolView }) {
+    return (
+      <li>
+        <CallLine call={call} />
+        {call.kind === "agent" && <Calls calls={call.tools} />}
+      </li>
+    );
+  }
 }
 
 function CallLine({ call }: { call: AgentView | ToolView }) {
