@@ -23,7 +23,8 @@ pytestmark = [pytest.mark.serial, pytest.mark.slow]
 
 ROUNDS, CALLS = 10, 104
 MIN_EVENTS = 2000
-MAX_TASK_SECONDS = 0.05
+MAX_TASK_SECONDS = 0.15
+"""On a busy and slow machine: on an idle one it is about 0.05, from which on browsers speak of a long task."""
 MAX_OPENING_SECONDS = 0.5
 MAX_HEAP = 30_000_000
 MAX_GROWTH = 2_000_000
@@ -47,7 +48,7 @@ ANSWERED = """
 class Conversation:
     page: Page
     events: int
-    longest_task: float
+    task_seconds: list[float]
 
 
 def play(request: Mapping[str, Any]) -> Turn:
@@ -96,15 +97,15 @@ async def streamed(contexts: Contexts) -> Conversation:
     await page.get_by_label("Your message").fill("Search a lot.")
     await page.keyboard.press("Enter")
     await page.evaluate(ANSWERED)
-    longest = max(task_seconds(await contexts.browser.stop_tracing()))
+    tasks = task_seconds(await contexts.browser.stop_tracing())
     async with httpx.AsyncClient(base_url=contexts.url, timeout=60) as http:
         stored = (await http.get(f"/conversations/{page.url.rpartition('/')[2]}")).json()
-    return Conversation(page, sum(len(task["events"]) for task in stored["tasks"]), longest)
+    return Conversation(page, sum(len(task["events"]) for task in stored["tasks"]), tasks)
 
 
 def task_seconds(trace: bytes) -> list[float]:
-    """The CPU seconds of each task of the page's main thread: other processes do not count."""
-    events = json.loads(trace)["traceEvents"]
+    """The CPU seconds of each task of the page's main thread, in order: other processes do not count."""
+    events = sorted(json.loads(trace)["traceEvents"], key=lambda event: event["ts"])
     threads = {
         (event["pid"], event["tid"])
         for event in events
@@ -127,13 +128,13 @@ async def heap_bytes(page: Page) -> float:
     return float(usage["usedSize"])
 
 
-async def test_the_page_stays_fluid_while_events_arrive(conversation: Conversation, contexts: Contexts) -> None:
+async def test_the_page_stays_fluid_while_events_arrive(conversation: Conversation) -> None:
     assert conversation.events > MIN_EVENTS
-    longest = [conversation.longest_task]
-    while min(longest) > MAX_TASK_SECONDS and len(longest) < 3:
-        # Tasks need more CPU time while other processes empty the caches.
-        longest.append((await streamed(contexts)).longest_task)
-    assert min(longest) <= MAX_TASK_SECONDS
+    tasks = conversation.task_seconds
+    assert max(tasks) <= MAX_TASK_SECONDS
+    # What is shown already must not make later tasks longer. The third: a single one may have been interrupted.
+    begin, end = (sorted(half)[-3] for half in (tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :]))
+    assert end <= begin
 
 
 async def test_a_long_conversation_opens_quickly(conversation: Conversation, contexts: Contexts) -> None:
