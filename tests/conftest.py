@@ -18,9 +18,10 @@ from hypothesis import HealthCheck
 from tests.certificates import trust_one_certificate
 from tests.event_loops import CheckedEventLoop
 from tests.forked_commands import forked_commands, is_possible
+from tests.forks import MEASURED
 from tests.ports import reserved_port
 from tests.selection import Cost, ProcessStarts, longest_first
-from tests.servers import MEASURED, Command, Completed
+from tests.servers import Command, Completed
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

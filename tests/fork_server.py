@@ -12,20 +12,20 @@ import atexit
 import gc
 import importlib
 import io
-import json
 import os
+import random
 import signal
 import socket
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
-from dataclasses import asdict, dataclass
 from typing import TextIO, cast
 
 import pytest
 
 from tests.certificates import trust_one_certificate
+from tests.forks import LENGTH_BYTES, STREAMS, Request, receive_request
 
 COMMAND_LINE = "ai_platform_engineering.cli"
 PRELOADED = (
@@ -85,37 +85,8 @@ PRELOADED = (
     "uvicorn.protocols.http.httptools_impl",
     "uvicorn.protocols.websockets.auto",
 )
-STREAMS = 3
-_LENGTH_BYTES = 4
-
-
-@dataclass(frozen=True)
-class Request:
-    module: str
-    arguments: list[str]
-    environ: dict[str, str]
-    directory: str
-    umask: int
-    new_session: bool
-
-
-def send_request(connection: socket.socket, request: Request, streams: list[int]) -> int:
-    """Ask for a process; its id."""
-    body = json.dumps(asdict(request)).encode()
-    socket.send_fds(connection, [len(body).to_bytes(_LENGTH_BYTES, "big")], streams)
-    connection.sendall(body)
-    answer = connection.recv(_LENGTH_BYTES, socket.MSG_WAITALL)
-    if len(answer) < _LENGTH_BYTES:
-        raise RuntimeError("the fork server of the tests has ended")
-    return int.from_bytes(answer, "big")
-
-
-def receive_request(connection: socket.socket) -> tuple[Request, list[int]] | None:
-    head, streams, _, _ = socket.recv_fds(connection, _LENGTH_BYTES, STREAMS)
-    if not head:
-        return None
-    body = connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
-    return Request(**json.loads(body)), streams
+of_this_worker: socket.socket | None = None
+"""The connection of a forked worker to its fork server."""
 
 
 def serve(connection: socket.socket) -> Request | None:
@@ -134,9 +105,14 @@ def serve(connection: socket.socket) -> Request | None:
             os._exit(0)
         while os.getppid() == between:
             time.sleep(0.0002)
-        connection.sendall(os.getpid().to_bytes(_LENGTH_BYTES, "big"))
+        connection.sendall(os.getpid().to_bytes(LENGTH_BYTES, "big"))
         connection.close()
         take_over(request, streams)
+        module = sys.modules[request.module]
+        sys.argv = [str(module.__file__), *request.arguments]
+        sys.path[0] = request.directory
+        # The module that `multiprocessing` imports again in its own processes.
+        sys.modules["__main__"] = module
         return request
     return None
 
@@ -147,6 +123,7 @@ def take_over(request: Request, streams: list[int]) -> None:
         os.dup2(stream, number)
         if stream >= STREAMS:
             os.close(stream)
+    random.seed()
     os.umask(request.umask)
     if request.new_session:
         os.setsid()
@@ -155,11 +132,6 @@ def take_over(request: Request, streams: list[int]) -> None:
     os.environ.update(request.environ)
     time.tzset()
     os.chdir(request.directory)
-    module = sys.modules[request.module]
-    sys.argv = [str(module.__file__), *request.arguments]
-    sys.path[0] = request.directory
-    # The module that `multiprocessing` imports again in its own processes.
-    sys.modules["__main__"] = module
     sys.stdin = sys.__stdin__ = _stream(sys.stdin)  # type: ignore[assignment, misc]
     sys.stdout = sys.__stdout__ = _stream(sys.stdout)  # type: ignore[assignment, misc]
     sys.stderr = sys.__stderr__ = _stream(sys.stderr, buffering=1)  # type: ignore[assignment, misc]
@@ -172,30 +144,38 @@ def _stream(like: TextIO, buffering: int = -1) -> TextIO:
     return cast(TextIO, os.fdopen(number, mode, buffering, encoding="utf-8", errors=errors, closefd=False))
 
 
-def _exit_at_once(codes: Sequence[int]) -> None:
+_exit_codes: list[int] = []
+"""That of the command, in the process that has run one."""
+
+
+def _exit_at_once() -> None:
     """The interpreter would free every module: that takes as long as most of a command."""
-    if codes:
+    if _exit_codes:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(codes[-1])
+            os._exit(_exit_codes[-1])
 
 
-def main(connection: socket.socket, modules: Sequence[str]) -> None:
-    codes: list[int] = []
-    # Registered first, so that it is called last.
-    atexit.register(_exit_at_once, codes)
+def preload(modules: Sequence[str] = ()) -> None:
+    """Import the product, as its command line does, and `modules`."""
     # Ctrl-C in the terminal is for the commands and for pytest, which closes the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Registered first, so that it is called last.
+    atexit.register(_exit_at_once)
     command_line = importlib.import_module(COMMAND_LINE)
     # This sets the variables that the command line sets before its imports.
     with redirect_stdout(io.StringIO()), suppress(SystemExit):
         command_line.main(["--version"])
     for module in (*PRELOADED, *modules):
         importlib.import_module(module)
-    trust_one_certificate(pytest.MonkeyPatch())
     gc.collect()
     gc.freeze()
+
+
+def run_commands(connection: socket.socket) -> None:
+    """Serve requests until the socket is closed. In the process of a command, run it and exit."""
+    trust_one_certificate(pytest.MonkeyPatch())
     if (request := serve(connection)) is None:
         return
     try:
@@ -204,9 +184,10 @@ def main(connection: socket.socket, modules: Sequence[str]) -> None:
         code = ended.code
     # Other codes are messages, which the interpreter writes.
     if code is None or isinstance(code, int):
-        codes.append(code or 0)
+        _exit_codes.append(code or 0)
     sys.exit(code)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
+    preload(sys.argv[2:])
+    run_commands(socket.socket(fileno=int(sys.argv[1])))

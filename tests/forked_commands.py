@@ -21,8 +21,10 @@ from typing import Any
 
 import pytest
 
-from tests.fork_server import COMMAND_LINE, Request, send_request
-from tests.servers import MEASURED, ROOT
+from tests import fork_server, forks
+from tests.fork_server import COMMAND_LINE
+from tests.forks import Request, send_request
+from tests.servers import ROOT
 
 COMMAND = [sys.executable, "-m", COMMAND_LINE]
 _PR_SET_CHILD_SUBREAPER = 36
@@ -35,14 +37,14 @@ _PARAMETERS = (
 
 
 class ForkServer:
-    """`tests.fork_server` in a process of its own, from the first request on."""
+    """`tests.fork_server` in a process of its own, from the first request on. A forked worker has one already."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self.modules = (COMMAND_LINE, *modules)
         self._one_at_a_time = threading.Lock()
         self._owner = os.getpid()
-        self._connection: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._connection = None if modules else fork_server.of_this_worker
 
     @property
     def is_ours(self) -> bool:
@@ -95,10 +97,9 @@ def status_field(process: object, name: str) -> str:
 
 
 def is_possible() -> bool:
-    """Linux has subreapers; coverage is measured from the start of a process; another Python may have another Popen."""
-    wanted = sys.platform == "linux" and not MEASURED and os.environ.get("FORKED_COMMANDS") != "0"
+    """Another Python may have another Popen."""
     known = tuple(signature(subprocess.Popen._execute_child).parameters)  # type: ignore[attr-defined]
-    return wanted and known == ("self", *_PARAMETERS)
+    return forks.are_possible() and known == ("self", *_PARAMETERS)
 
 
 @contextmanager

@@ -26,12 +26,11 @@ from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS, listen
 from tests.event_loops import abort_connections
+from tests.forks import MEASURED
 
 ROOT = Path(__file__).resolve().parent.parent
 Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
-MEASURED = tuple(name for name in os.environ if name.startswith("COVERAGE_"))
-"""Variables by which `make coverage` measures the processes of tests, too."""
 START_SECONDS = 90
 """Much longer than a start takes, for machines that are busy with other things."""
 READY = re.compile(r" is ready at (http://\S+)")

@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import socket
 import subprocess
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+
+from tests.forks import are_possible
 
 ROOT = Path(__file__).resolve().parent.parent
 SELECTIONS = {
@@ -23,6 +29,8 @@ SELECTIONS = {
     "fast": "not slow and not long and not process and not hypothesis",
 }
 NO_TESTS_COLLECTED = 5
+# Of packages that have a plugin for pytest, which the server of workers has imported.
+IMPORTED_BEFORE = ("-W", "ignore:Module already imported so cannot be rewritten")
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error|xfailed|xpassed|warning)")
 SUMMARY = re.compile(r"^(?:=+ )?(?P<counts>(?:\d+ \w+(?:, )?)+) in (?P<seconds>[\d.]+)s\b")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -33,12 +41,14 @@ def main(selection: str, *arguments: str) -> int:
     cores = len(os.sched_getaffinity(0))
     # Many tests wait for processes.
     workers = cores if selection == "fast" else 1 + 2 * max(2, cores)
-    parts = [("not serial", [*folders, "--numprocesses", str(workers), "--dist", "worksteal"])]
+    parts = [("not serial", folders)]
     if selection != "fast" and (files := _serial_files(folders)):
         parts.append(("serial", files))
     codes, totals, seconds = [], Counter[str](), 0.0
-    for part, options in parts:
-        code, last = _pytest([*options, "-m", " and ".join(filter(None, (SELECTIONS[selection], part))), *arguments])
+    for part, paths in parts:
+        marked = " and ".join(filter(None, (SELECTIONS[selection], part)))
+        with _workers(workers, fork=selection != "fast") if part == "not serial" else nullcontext([]) as options:
+            code, last = _pytest([*paths, *options, "-m", marked, *arguments])
         # One of the parts may be empty, but not both.
         codes.append(0 if code == NO_TESTS_COLLECTED else code)
         counts, took = summary(last)
@@ -47,6 +57,25 @@ def main(selection: str, *arguments: str) -> int:
     counted = ", ".join(f"{count} {what}" for what, count in totals.items()) or "no tests ran"
     print(f" {counted} in {seconds:.2f}s ".center(100, "="))
     return max(codes) if totals else NO_TESTS_COLLECTED
+
+
+@contextmanager
+def _workers(number: int, *, fork: bool) -> Iterator[list[str]]:
+    """The options for this number of workers: forks of a server that runs meanwhile, or processes of their own."""
+    side_by_side = ["--dist", "worksteal"]
+    if not fork or not are_possible():
+        yield ["--numprocesses", str(number), *side_by_side]
+        return
+    with tempfile.TemporaryDirectory(prefix="workers-") as directory, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{directory}/socket")
+        listener.listen()
+        server = [sys.executable, "-m", "tests.worker_server", str(listener.fileno())]
+        # The server ends with its standard input.
+        with subprocess.Popen(server, cwd=ROOT, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]):
+            # So that workers are refused if the server cannot start.
+            listener.close()
+            python = shlex.join([sys.executable, "-S", "-m", "tests.worker", f"{directory}/socket"])
+            yield ["--tx", f"{number}*popen//python={python}", *side_by_side, *IMPORTED_BEFORE]
 
 
 def _serial_files(folders: Sequence[str]) -> list[str]:

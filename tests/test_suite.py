@@ -119,7 +119,8 @@ def test_both_parts_are_run_and_counted_once(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
 
     # Other plugins take seconds to import, in every worker, and one worker is enough for a test.
-    environ = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist --maxprocesses 1"}
+    xdist = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist --maxprocesses 1"}
+    environ = {**os.environ, **xdist, "FORKED_COMMANDS": "0"}
 
     def ended(*arguments: str) -> tuple[int, str]:
         done = subprocess.run(
