@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from mcp.types import Tool, ToolAnnotations
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr, RootModel
 
 from ai_platform_engineering.approvals.effects import Effect
 from ai_platform_engineering.manifest import TOOL_KEYS, McpServer
@@ -30,6 +31,10 @@ class ToolNames:
     model: str
 
 
+class _AnyInput(RootModel[str | dict[str, Any]]):
+    """The input of every tool whose arguments have a JSON schema."""
+
+
 class McpTool(BaseTool):
     """A tool of an MCP server. The arguments are passed on unchanged; the server validates them."""
 
@@ -40,6 +45,10 @@ class McpTool(BaseTool):
         super().__init__(**fields)
         self._mcp_name = mcp_name
         self._invoke = invoke
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        # LangChain's own would build such a model for each tool, which takes half of the time of building a graph.
+        return _AnyInput
 
     def _run(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"{self.name} can only be called asynchronously: use ainvoke")
