@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -33,11 +35,11 @@ _MEDIA_TYPES: Final = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-_MAX_IN_MEMORY: Final = 64_000
-"""Bytes of a file. A larger one, of the parts that draw diagrams, is read when a browser asks for it."""
 _REFUSED: Final = re.compile(r"q=0(\.0*)?")
 _INDEX: Final = "index.html"
 _DIAGRAM: Final = "diagram.html"
+_HASHED: Final = "/assets/"
+"""Files with a hash of their content in their name."""
 _DIAGRAM_FILES: Final = "/assets/diagram/"
 
 _POLICY: Final = (
@@ -71,7 +73,7 @@ reached, then restart the supervisor.</p>
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One file of the page, in all encodings; `None` is the plain one. A large variant is the path of its file."""
+    """One file of the page, in all encodings; `None` is the plain one. A path is read when a browser asks for it."""
 
     media_type: str
     variants: Mapping[str | None, bytes | Path]
@@ -119,10 +121,19 @@ class Page:
         return f"/{_INDEX}" in self._files
 
     def routes(self) -> Sequence[Route]:
+        pages = {path: file for path, file in self._files.items() if not file.is_hashed}
         return [
             Route("/", _serve(self._files[f"/{_INDEX}"]) if self.is_built else _missing, methods=["GET"]),
-            *(Route(path, _serve(file), methods=["GET"]) for path, file in self._files.items()),
+            *(Route(path, _serve(file), methods=["GET"]) for path, file in pages.items()),
+            # One route: a hundred would take longer to build than the rest of the page.
+            *([Route(f"{_HASHED}{{name:path}}", self._serve_hashed, methods=["GET"])] if self._files else ()),
         ]
+
+    async def _serve_hashed(self, request: Request) -> Response:
+        file = self._files.get(f"{_HASHED}{request.path_params['name']}")
+        if file is None:
+            raise HTTPException(status_code=404)
+        return await file.response(request)
 
 
 def _serve(file: _File) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -138,31 +149,28 @@ async def _missing(_request: Request) -> Response:
 
 
 def _read(built: Path) -> dict[str, _File]:
+    """Pages are read now, so that a new version changes nothing before a restart; all other files on demand."""
+    found = {f"{folder}/{name}" for folder, _, names in os.walk(built) for name in names}
     files = {}
-    for file in sorted(built.rglob("*")) if built.is_dir() else ():
-        if not file.is_file() or file.suffix in _ENCODINGS:
+    for file in sorted(found):
+        suffix = PurePath(file).suffix
+        if suffix in _ENCODINGS:
             continue
-        content = file.read_bytes()
-        variants: dict[str | None, bytes | Path] = {None: _kept(file, content)}
-        for suffix, encoding in _ENCODINGS.items():
-            encoded = file.with_name(file.name + suffix)
-            if encoded.is_file():
-                variants[encoding] = _kept(encoded, encoded.read_bytes())
-        path = f"/{file.relative_to(built).as_posix()}"
+        variants: dict[str | None, Path] = {None: Path(file)}
+        variants |= {encoding: Path(file + ending) for ending, encoding in _ENCODINGS.items() if file + ending in found}
+        path = file.removeprefix(str(built))
+        is_hashed = path.startswith(_HASHED)
+        version = path.encode() if is_hashed else variants[None].read_bytes()
         files[path] = _File(
-            media_type=_MEDIA_TYPES.get(file.suffix, "application/octet-stream"),
-            variants=variants,
+            media_type=_MEDIA_TYPES.get(suffix, "application/octet-stream"),
+            variants=variants if is_hashed else {name: variant.read_bytes() for name, variant in variants.items()},
             # Weak, because it is the same for all encodings.
-            etag=f'W/"{hashlib.sha256(content).hexdigest()[:16]}"',
-            policy={_INDEX: _POLICY, _DIAGRAM: _DIAGRAM_POLICY}.get(file.name),
-            is_hashed=path.startswith("/assets/"),
+            etag=f'W/"{hashlib.sha256(version).hexdigest()[:16]}"',
+            policy={f"/{_INDEX}": _POLICY, f"/{_DIAGRAM}": _DIAGRAM_POLICY}.get(path),
+            is_hashed=is_hashed,
             is_for_all_origins=path.startswith(_DIAGRAM_FILES),
         )
     return files
-
-
-def _kept(file: Path, content: bytes) -> bytes | Path:
-    return content if len(content) <= _MAX_IN_MEMORY else file
 
 
 def _accepted(header: str, variants: Mapping[str | None, object]) -> str | None:

@@ -196,7 +196,8 @@ def test_no_route_is_forgotten(tmp_path: Path) -> None:
     settings = Settings(DATA_DIR=tmp_path, LANGGRAPH_STORE_TYPE="memory")
     app = create_app(settings)
     known = {(method, path.format(task="{id}", conversation="{id}", form="{form_id}")) for method, path in ROUTES}
-    known |= STREAMS_AND_CHANGES
+    # Of the page: the names of its files are public paths.
+    known |= {*STREAMS_AND_CHANGES, ("GET", "/assets/{name:path}")}
     found = {
         (method, route.path.replace("{task_id}", "{id}"))
         for route in app.routes
