@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -162,7 +163,8 @@ async def test_methods_there_are_not(served: Served, method: str) -> None:
         ("SubscribeToTask", {}, "id: "),
         ("CreateTaskPushNotificationConfig", {"taskId": {}}, "params.taskId: not valid"),
     ],
-    ids=lambda value: repr(value)[:60],
+    # Without the ids of messages, which depend on the modules that were imported before.
+    ids=lambda value: re.sub(r"m-\d+", "m", repr(value))[:60],
 )
 async def test_parameters_that_do_not_fit(served: Served, method: str, params: Any, hint: str) -> None:
     body = {"jsonrpc": "2.0", "id": 9, "method": method, "params": params}
