@@ -255,7 +255,7 @@ async def accessibility_violations(page: Page, rules: Sequence[str] = ()) -> lis
     found = await page.evaluate(
         """async (rules) => {
           const options = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
-          return (await axe.run(document, { resultTypes: ["violations"], ...options })).violations;
+          return (await axe.run(document, { resultTypes: ["violations"], iframes: false, ...options })).violations;
         }""",
         [*rules],
     )
