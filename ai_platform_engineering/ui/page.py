@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -152,18 +152,18 @@ def _read(built: Path) -> dict[str, _File]:
     """Pages are read now, so that a new version changes nothing before a restart; all other files on demand."""
     found = {f"{folder}/{name}" for folder, _, names in os.walk(built) for name in names}
     files = {}
-    for file in sorted(found):
-        suffix = PurePath(file).suffix
-        if suffix in _ENCODINGS:
+    for name in sorted(found):
+        file = Path(name)
+        if file.suffix in _ENCODINGS:
             continue
-        variants: dict[str | None, Path] = {None: Path(file)}
-        variants |= {encoding: Path(file + ending) for ending, encoding in _ENCODINGS.items() if file + ending in found}
-        path = file.removeprefix(str(built))
+        variants: dict[str | None, Path] = {None: file}
+        variants |= {encoding: Path(name + ending) for ending, encoding in _ENCODINGS.items() if name + ending in found}
+        path = f"/{file.relative_to(built).as_posix()}"
         is_hashed = path.startswith(_HASHED)
-        version = path.encode() if is_hashed else variants[None].read_bytes()
+        version = path.encode() if is_hashed else file.read_bytes()
         files[path] = _File(
-            media_type=_MEDIA_TYPES.get(suffix, "application/octet-stream"),
-            variants=variants if is_hashed else {name: variant.read_bytes() for name, variant in variants.items()},
+            media_type=_MEDIA_TYPES.get(file.suffix, "application/octet-stream"),
+            variants=variants if is_hashed else {encoding: of.read_bytes() for encoding, of in variants.items()},
             # Weak, because it is the same for all encodings.
             etag=f'W/"{hashlib.sha256(version).hexdigest()[:16]}"',
             policy={f"/{_INDEX}": _POLICY, f"/{_DIAGRAM}": _DIAGRAM_POLICY}.get(path),
