@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 import psycopg
 import pytest
+from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job
 
+from ai_platform_engineering.compat.procrastinate import FencedJobManager
 from ai_platform_engineering.events import FinalResult, MessageEnded, TextDelta
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.utils.a2a_common.server import job_offers, job_worker
@@ -336,6 +338,18 @@ async def test_work_goes_on_after_a_restart_of_the_database(signal: Literal["INT
 
             assert await served.ended(running, after) == ["completed", "completed"]
             await served.jobs_become()
+
+
+async def test_a_queue_stops_while_its_database_is_away(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    unregister = FencedJobManager.unregister_worker
+
+    async def fail(jobs: FencedJobManager, worker: int) -> None:
+        await unregister(jobs, worker)
+        raise ConnectorException("the connection is lost")
+
+    monkeypatch.setattr(FencedJobManager, "unregister_worker", fail)
+    async with asyncio.timeout(TIMEOUT), replicas(database) as served:
+        await served.ended(await served.ask("before"))
 
 
 async def test_periodic_work_is_done_by_one_replica_at_a_time(database: str) -> None:

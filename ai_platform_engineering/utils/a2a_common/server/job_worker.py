@@ -125,7 +125,8 @@ class JobWorker:
         return execute
 
     async def _supervise(self) -> None:
-        while True:
+        # If the database cannot be reached, a worker that is cancelled raises that error instead.
+        while not _is_cancelled():
             try:
                 await self._app.run_worker_async(
                     queues=[self.server],
@@ -187,6 +188,11 @@ class JobWorker:
             if execution in before:
                 await self.jobs.give_back(job)
         return lost.keys()
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _execution(job: Job) -> tuple[int, int]:
