@@ -126,7 +126,7 @@ class Page:
             Route("/", _serve(self._files[f"/{_INDEX}"]) if self.is_built else _missing, methods=["GET"]),
             *(Route(path, _serve(file), methods=["GET"]) for path, file in pages.items()),
             # One route: a hundred would take longer to build than the rest of the page.
-            *([Route(f"{_HASHED}{{name:path}}", self._serve_hashed, methods=["GET"])] if self._files else ()),
+            Route(f"{_HASHED}{{name:path}}", self._serve_hashed, methods=["GET"]),
         ]
 
     async def _serve_hashed(self, request: Request) -> Response:

@@ -23,8 +23,7 @@ pytestmark = [pytest.mark.serial, pytest.mark.slow]
 
 ROUNDS, CALLS = 10, 104
 MIN_EVENTS = 2000
-MAX_TASK_SECONDS = 0.15
-"""On a busy and slow machine: on an idle one it is about 0.05, from which on browsers speak of a long task."""
+MAX_TASK_SECONDS = 0.05
 MAX_OPENING_SECONDS = 0.5
 MAX_HEAP = 30_000_000
 MAX_GROWTH = 2_000_000
@@ -128,13 +127,17 @@ async def heap_bytes(page: Page) -> float:
     return float(usage["usedSize"])
 
 
-async def test_the_page_stays_fluid_while_events_arrive(conversation: Conversation) -> None:
+async def test_the_page_stays_fluid_while_events_arrive(conversation: Conversation, contexts: Contexts) -> None:
     assert conversation.events > MIN_EVENTS
     tasks = conversation.task_seconds
-    assert max(tasks) <= MAX_TASK_SECONDS
     # What is shown already must not make later tasks longer. The third: a single one may have been interrupted.
     begin, end = (sorted(half)[-3] for half in (tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :]))
     assert end <= begin
+    longest = [max(tasks)]
+    while min(longest) > MAX_TASK_SECONDS and len(longest) < 3:
+        # Tasks need more CPU time while other processes empty the caches.
+        longest.append(max((await streamed(contexts)).task_seconds))
+    assert min(longest) <= MAX_TASK_SECONDS
 
 
 async def test_a_long_conversation_opens_quickly(conversation: Conversation, contexts: Contexts) -> None:
