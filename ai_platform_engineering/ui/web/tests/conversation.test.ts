@@ -10,7 +10,7 @@ import { FakeSupervisor } from "./fake_supervisor";
 import { artifact, dataPart, delta, final, status, TASK } from "./updates";
 
 function prepared(supervisor: FakeSupervisor): ConversationState {
-  const frames = new Frames((flush) => flush());
+  const frames = new Frames((apply) => apply(true));
   return new ConversationState("context-1", { supervisor, frames, subject: () => "ann" }, () => {});
 }
 

@@ -30,7 +30,7 @@ class FakeRequests implements Requests {
 
 function opened(requests: FakeRequests, supervisor = new FakeSupervisor()) {
   const changes: [string, boolean][] = [];
-  const environment = { supervisor, frames: new Frames((flush) => flush()), subject: () => null };
+  const environment = { supervisor, frames: new Frames((apply) => apply(true)), subject: () => null };
   const open = new OpenConversations(requests, environment, (one, isRunning) => changes.push([one.id, isRunning]));
   return { open, changes };
 }
