@@ -71,7 +71,7 @@ def _workers(number: int, *, fork: bool) -> Iterator[list[str]]:
         listener.listen()
         server = [sys.executable, "-m", "tests.worker_server", str(listener.fileno())]
         # The server ends with its standard input.
-        with subprocess.Popen(server, cwd=ROOT, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]):
+        with subprocess.Popen(server, cwd=ROOT, env=_environ(), stdin=subprocess.PIPE, pass_fds=[listener.fileno()]):
             # So that workers are refused if the server cannot start.
             listener.close()
             python = shlex.join([sys.executable, "-S", "-m", "tests.worker", f"{directory}/socket"])
@@ -86,12 +86,14 @@ def _serial_files(folders: Sequence[str]) -> list[str]:
 
 def _pytest(arguments: Sequence[str]) -> tuple[int, str]:
     """The exit code of one run, whose output is passed on, and the line that counts its tests."""
-    # Each worker would compile all test modules again.
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     colour = ["--color=yes"] if sys.stdout.isatty() else []
     last = ""
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *colour, *arguments], cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "pytest", *colour, *arguments],
+        cwd=ROOT,
+        env=_environ(),
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -99,6 +101,11 @@ def _pytest(arguments: Sequence[str]) -> tuple[int, str]:
             if SUMMARY.match(COLOUR.sub("", line)):
                 last = COLOUR.sub("", line)
     return process.returncode, last
+
+
+def _environ() -> dict[str, str]:
+    # With this variable, each worker would compile all test modules again.
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def summary(line: str) -> tuple[Counter[str], float]:
