@@ -37,7 +37,8 @@ def verify(lines: Iterable[str], stored_head: str | None, seal: Seal, known: Hea
         head_problem = None if head is not None else "The head of the record is missing: its end may have been cut off."
     except EntryError:
         head, head_problem = None, "The head of the record was changed, or was written with another key."
-    walk = _Walk(seal, [required for required in (head, known) if required is not None])
+    keyless = head.seq if head is not None and not seal.id else 0
+    walk = _Walk(seal, [required for required in (head, known) if required is not None], keyless)
     for line in lines:
         if (problem := walk.step(line)) is not None:
             return walk.result(problem)
@@ -47,10 +48,14 @@ def verify(lines: Iterable[str], stored_head: str | None, seal: Seal, known: Hea
 
 
 class _Walk:
-    """The state of one pass over the entries. The record must have the entries `required`."""
+    """The state of one pass over the entries. The record must have the entries `required`.
 
-    def __init__(self, seal: Seal, required: Sequence[Head]) -> None:
+    The head of entry number `keyless` was written without a key, so no entry up to it can have one.
+    """
+
+    def __init__(self, seal: Seal, required: Sequence[Head], keyless: int) -> None:
         self._seal = seal
+        self._keyless = keyless
         self._required = {head.seq: head.hash for head in required}
         self._before = Head()
         self._last = Head()
@@ -112,6 +117,8 @@ class _Walk:
 
     def _key_problem(self, entry: Entry) -> str | None:
         if entry.key and not self._seal.id:
+            if entry.seq <= self._keyless:
+                return f"Entry {entry.seq} has a key, the last entry none: it was changed, or AUDIT_KEY was removed."
             raise KeyMissingError
         if entry.key and entry.key != self._seal.id:
             return f"Entry {entry.seq} was written with another AUDIT_KEY (id {entry.key}, not {self._seal.id})."

@@ -68,6 +68,8 @@ def test_a_problem_names_the_entry() -> None:
     assert problem([*lines[:2], f" {lines[2]}", lines[3]], head, Seal()) == "Entry 3 was changed: it is not an entry."
     assert problem(lines, None, Seal()).startswith("The head of the record is missing")
     assert problem(lines, head.replace("4", "5"), Seal()).startswith("The head of the record was changed")
+    keyed = lines[0].replace('"key":""', '"key":"0"')
+    assert problem([keyed, *lines[1:]], head, Seal()).startswith("Entry 1 has a key, the last entry none")
 
 
 def test_a_recomputed_chain_is_found_with_a_noted_head_or_with_the_key() -> None:
