@@ -119,8 +119,9 @@ class Memories:
                 return existing
             if len(known) >= MAX_MEMORIES:
                 raise MemoriesFullError
-            await self._run(lambda store: store.put(owner, memory))
-        return memory
+            added = memory.after(known[0]) if known else memory
+            await self._run(lambda store: store.put(owner, added))
+        return added
 
     async def list_all(self, owner: str) -> tuple[Memory, ...]:
         """The memories of an owner, the newest first."""

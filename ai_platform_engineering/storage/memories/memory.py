@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
 from ai_platform_engineering.identity.principal import KEY_SUBJECT, Principal
@@ -68,6 +68,10 @@ class Memory:
                 return cls(memory_id, text, from_ms(created))
             case _:
                 return None
+
+    def after(self, other: Memory) -> Memory:
+        """This memory as one that is newer than `other`, which may be of the same millisecond."""
+        return replace(self, created=max(self.created, other.created + timedelta(milliseconds=1)))
 
     def value(self) -> dict[str, Any]:
         """The value to store under the id."""
