@@ -455,6 +455,32 @@ def test_a_deleted_button_is_not_posted_again() -> None:
     assert len(scene.done(DeleteMessage)) == 1
 
 
+def test_a_button_is_deleted_again_whatever_else_was_refused_and_stays_after_four_refusals() -> None:
+    scene = Scene()
+    scene.driver.wait(10.0)
+    scene.hear(writes("m1", "It is "), then=10.0)
+    assert len(buttons(scene)) == 1
+    fates = {AppendStream: ["lost"], StopStream: ["other", "other"], DeleteMessage: ["other"]}
+
+    def fate(operation: Operation) -> str:
+        left = fates.get(type(operation))
+        return left.pop() if left else "done"
+
+    scene.model.fate = fate
+    scene.hear(writes("m1", "3."), then=3.0)
+    scene.hear(writes("m1", "1."), MessageEnded(SUPERVISOR, "m1"), FinalResult("It is 3.1.", "m1"))
+    scene.driver.finish()
+    assert not any(fates.values())
+    assert buttons(scene) == []
+    for refused, left in ((3, 0), (4, 1)):
+        scene = Scene(only(DeleteMessage, *["other"] * refused))
+        scene.driver.wait(10.0)
+        scene.hear(*answers("m1", "It is 3.1."))
+        scene.driver.finish()
+        assert len(buttons(scene)) == left
+        assert_delivered(scene, ["It is 3.1."])
+
+
 def test_a_button_that_waits_does_not_keep_the_answer_waiting() -> None:
     """In a busy channel the button may have to wait for long."""
 

@@ -99,6 +99,7 @@ STORED = {
     ],
     "stopper": "4.0",
     "unstoppable": True,
+    "stop_button_refusals": 1,
     "stopped_by": "U9",
     "flight": {
         "number": 7,

@@ -125,11 +125,10 @@ def _rejected(state: State, pending: PendingOperation, reason: Rejection, error:
             )
         case "no_button":
             # Where deleting is not allowed, the button stays and replies that the run is over.
+            refusals = state.stop_button_refusals + 1
+            is_over = reason == "message_gone" or refusals > _MAX_REJECTIONS
             after = replace(
-                state,
-                stop_button_ts=""
-                if reason == "message_gone" or state.refusals >= _MAX_REJECTIONS
-                else state.stop_button_ts,
+                state, stop_button_ts="" if is_over else state.stop_button_ts, stop_button_refusals=refusals
             )
         case "button":
             # The run has no stop button; the slash command can stop it.

@@ -134,6 +134,8 @@ class State:
     stop_button_ts: Annotated[str, Field(alias="stopper")] = ""
     """The message with the stop button; empty while there is none."""
     stop_button_rejected: Annotated[bool, Field(alias="unstoppable")] = False
+    stop_button_refusals: int = 0
+    """Rejected deletions of the stop button."""
     stopped_by: str = ""
     pending: Annotated[PendingOperation | None, Field(alias="flight")] = None
     last_number: Annotated[int, Field(alias="numbers")] = 0
