@@ -23,7 +23,7 @@ ALL_EXTRAS = $(patsubst locks/%.lock,%,$(wildcard locks/*.lock))
 NOT_IN_FIRST = NR == FNR {present[$$0]; next} /^[^ \#]/ {skipped = $$0 in present} !skipped
 
 .DEFAULT_GOAL := help
-.PHONY: help setup services measure run test test-fast test-slow check format quick-sanity bench coverage \
+.PHONY: help setup services measure run test test-fast test-slow properties check format quick-sanity bench coverage \
 	mutants docs lock clean
 
 help: ## List the targets.
@@ -44,6 +44,9 @@ test: setup check ## Run the checks and the tests, on all cores; SUITE=all adds 
 
 test-fast: setup ## Run the tests that start no process and take no second, in under a minute.
 	$(BIN)/python -m tests.suite fast $(PYTEST_ARGS)
+
+properties: setup ## Run the property-based tests with other random examples than `make test`.
+	$(BIN)/python -m tests.suite properties $(PYTEST_ARGS)
 
 test-slow: setup ## Run the slow tests, which take minutes.
 	$(BIN)/python -m tests.suite slow $(PYTEST_ARGS)

@@ -1,8 +1,8 @@
 """Runs the suite in two parts: most tests side by side, then those marked `serial` one after the other.
 
-`python -m tests.suite default|slow|all|fast [arguments of pytest]`; the last line counts the tests of both parts. The
-fast selection has one part, and one worker per core: none of its tests waits for a process, and every worker imports
-all test modules.
+`python -m tests.suite default|slow|all|fast|properties [arguments of pytest]`; the last line counts the tests of both
+parts. The fast selection has one part, and one worker per core: none of its tests waits for a process, and every worker
+imports all test modules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ SELECTIONS = {
     "slow": "slow",
     "all": "",
     "fast": "not slow and not long and not process and not hypothesis",
+    "properties": "hypothesis",
 }
+OPTIONS = {"properties": ["--hypothesis-profile=other-examples"]}
 NO_TESTS_COLLECTED = 5
 # Of packages that have a plugin for pytest, which the server of workers has imported.
 IMPORTED_BEFORE = ("-W", "ignore:Module already imported so cannot be rewritten")
@@ -48,7 +50,7 @@ def main(selection: str, *arguments: str) -> int:
     for part, paths in parts:
         marked = " and ".join(filter(None, (SELECTIONS[selection], part)))
         with _workers(workers, fork=selection != "fast") if part == "not serial" else nullcontext([]) as options:
-            code, last = _pytest([*paths, *options, "-m", marked, *arguments])
+            code, last = _pytest([*paths, *options, *OPTIONS.get(selection, []), "-m", marked, *arguments])
         # One of the parts may be empty, but not both.
         codes.append(0 if code == NO_TESTS_COLLECTED else code)
         counts, took = summary(last)

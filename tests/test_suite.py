@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.selection import OURS, Cost, ProcessStarts, longest_first
 from tests.servers import CommandLine, serving
@@ -147,3 +148,8 @@ def test_every_worker_begins_with_its_share_of_the_longest_tests() -> None:
         ["s1", "p6", "p7"],
     ]
     assert all(part == sorted(part, key=lambda name: "spq".index(name[0])) for part in parts)
+
+
+def test_property_tests_draw_the_same_examples_unless_others_are_asked_for() -> None:
+    assert settings.get_profile("same-examples").derandomize
+    assert not settings.get_profile("other-examples").derandomize

@@ -50,7 +50,7 @@ def address() -> Iterator[str]:
 def test_every_provider_accepts_a_compacted_history(provider: str, address: str) -> None:
     model = model_of(provider, address).bind_tools([TOOL])
 
-    @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(messages, st.integers(0, 300))
     def accepts(history: list[AnyMessage], budget: int) -> None:
         short = compacted(numbered(history), budget)
@@ -59,7 +59,7 @@ def test_every_provider_accepts_a_compacted_history(provider: str, address: str)
     accepts()
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None)
 @given(messages, st.integers(0, 300))
 def test_a_valid_history_stays_valid_and_the_stored_one_becomes_the_same(
     history: list[AnyMessage], budget: int
@@ -72,7 +72,7 @@ def test_a_valid_history_stays_valid_and_the_stored_one_becomes_the_same(
     assert compacted(after, budget)[-1] == after[-1]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None)
 @given(messages, st.integers(0, 300))
 def test_calls_without_a_result_and_the_current_turn_are_kept(history: list[AnyMessage], budget: int) -> None:
     before = numbered(history)

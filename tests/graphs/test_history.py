@@ -110,7 +110,7 @@ TOOL = StructuredTool.from_function(search)
 def test_every_provider_accepts_it(provider: str, address: str) -> None:
     model = model_of(provider, address).bind_tools([TOOL])
 
-    @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(messages)
     def accepts(history: list[AnyMessage]) -> None:
         assert model.invoke([SystemMessage("You help."), *valid_history(history)]).text == "ok"
