@@ -7,7 +7,7 @@ models reuse ids. The stored conversation is not changed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -18,7 +18,7 @@ from langchain_core.tools import BaseTool
 
 from ai_platform_engineering.approvals.edited_call import with_notes
 from ai_platform_engineering.compat.agent_middleware import overridden
-from ai_platform_engineering.graphs.tool_call_blocks import MessageCall, calls_of, with_calls
+from ai_platform_engineering.graphs.tool_call_blocks import MessageCall, calls_of, has_copies, valid_name, with_calls
 
 Message = TypeVar("Message", SystemMessage, HumanMessage, AIMessage, ToolMessage)
 
@@ -46,10 +46,43 @@ class History(AgentMiddleware[Any, Any, Any]):
 
 def valid_history(messages: list[AnyMessage], *, repeatable: Collection[str] = ()) -> list[AnyMessage]:
     """The repaired messages; the same list object if it is valid already. `repeatable` names tools that only read."""
-    ids = _Ids(messages)
-    repaired = [*_from_user(_repaired(messages, ids, repeatable))] if messages else []
+    if _is_plain_and_valid(messages):
+        return messages
+    repaired = [*_from_user(_repaired(messages, repeatable))] if messages else []
     is_same = len(repaired) == len(messages) and all(new is old for new, old in zip(repaired, messages, strict=True))
     return messages if is_same else repaired
+
+
+def _is_plain_and_valid(messages: Sequence[AnyMessage]) -> bool:
+    """Whether nothing has to be repaired in messages whose content is text and whose calls have no copies.
+
+    Most histories are like that, every model call reads all messages, and a repair takes five times as long.
+    """
+    taken: set[str] = set()
+    waiting: set[str] = set()
+    is_opening = True
+    for message in messages:
+        content = message.content
+        if not isinstance(content, str) or (content.isspace() if content else not isinstance(message, AIMessage)):
+            return False
+        match message:
+            case AIMessage(tool_calls=calls) if not (waiting or is_opening or has_copies(message)):
+                if not (calls or content):
+                    return False
+                for call in calls:
+                    if not call["id"] or call["id"] in taken or valid_name(call["name"]) != call["name"]:
+                        return False
+                    taken.add(call["id"])
+                    waiting.add(call["id"])
+            case ToolMessage(tool_call_id=call_id) if call_id in waiting:
+                waiting.remove(call_id)
+            case HumanMessage() if not waiting:
+                is_opening = False
+            case SystemMessage() if is_opening:
+                pass
+            case _:
+                return False
+    return not (waiting or is_opening)
 
 
 def unanswered_calls(messages: Sequence[AnyMessage]) -> list[MessageCall]:
@@ -94,10 +127,9 @@ class _CallTurn:
 class _Ids:
     """Makes call ids unique: a call keeps its id unless an earlier call has the same one."""
 
-    def __init__(self, messages: Sequence[AnyMessage]) -> None:
+    def __init__(self, turns: Iterable[_CallTurn]) -> None:
         self._taken: set[str] = set()
-        turns = (message for message in messages if isinstance(message, AIMessage))
-        self._known = {call_id for turn in turns for call_id in _extract_tool_call_ids(turn)}
+        self._known = {call.id for turn in turns for call in turn.calls}
 
     def distinct(self, call: MessageCall) -> MessageCall:
         if call.id and call.id not in self._taken:
@@ -108,11 +140,6 @@ class _Ids:
             number += 1
         self._taken.add(fresh)
         return MessageCall(fresh, call.name, call.args)
-
-
-def _extract_tool_call_ids(message: AIMessage) -> list[str]:
-    """The ids of a turn's calls, from `tool_calls`, content blocks and `additional_kwargs` alike."""
-    return [call.id for call in calls_of(message)]
 
 
 def _turns(messages: Sequence[AnyMessage]) -> dict[int, _CallTurn]:
@@ -132,8 +159,9 @@ def _turns(messages: Sequence[AnyMessage]) -> dict[int, _CallTurn]:
     return turns
 
 
-def _repaired(messages: Sequence[AnyMessage], ids: _Ids, repeatable: Collection[str]) -> Iterator[AnyMessage]:
+def _repaired(messages: Sequence[AnyMessage], repeatable: Collection[str]) -> Iterator[AnyMessage]:
     turns = _turns(messages)
+    ids = _Ids(turns.values())
     is_opening = True
     for place, message in enumerate(messages):
         match message:

@@ -59,7 +59,17 @@ def calls_of(message: AIMessage) -> list[MessageCall]:
                 unmatched.remove(copy.id)
             else:
                 calls.append(copy)
-    return [MessageCall(call.id, _valid_name(call.name), call.args) for call in calls]
+    return [MessageCall(call.id, valid_name(call.name), call.args) for call in calls]
+
+
+def has_copies(message: AIMessage) -> bool:
+    """Whether there may be calls in other places than LangChain's."""
+    return isinstance(message.content, list) or bool(message.invalid_tool_calls) or _CALLS in message.additional_kwargs
+
+
+def valid_name(name: str) -> str:
+    """The name of a tool as providers accept it."""
+    return _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_LENGTH] or UNKNOWN_TOOL
 
 
 def with_calls(message: AIMessage, before: Sequence[MessageCall], after: Sequence[MessageCall]) -> AIMessage:
@@ -140,7 +150,3 @@ def _arguments(given: Any) -> Mapping[str, Any]:
         except (ValueError, RecursionError):
             return {}
     return given if isinstance(given, Mapping) else {}
-
-
-def _valid_name(name: str) -> str:
-    return _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_LENGTH] or UNKNOWN_TOOL

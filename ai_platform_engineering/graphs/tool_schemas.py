@@ -100,8 +100,10 @@ def _renamed_history(messages: list[AnyMessage], models: Mapping[str, str]) -> l
 
 def _with_names(message: MessageT, rename: Callable[[str], str]) -> MessageT:
     if isinstance(message, AIMessage) and message.tool_calls:
+        if all(rename(call["name"]) == call["name"] for call in message.tool_calls):
+            return message
         calls = [{**call, "name": rename(call["name"])} for call in message.tool_calls]
-        return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
+        return message.model_copy(update={"tool_calls": calls})
     if isinstance(message, ToolMessage) and message.name and rename(message.name) != message.name:
         return message.model_copy(update={"name": rename(message.name)})
     return message

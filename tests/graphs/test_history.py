@@ -55,6 +55,37 @@ def turns(draw: st.DrawFn) -> AIMessage:
     )
 
 
+@st.composite
+def almost_valid(draw: st.DrawFn) -> list[AnyMessage]:
+    """Questions and answers with calls, as most providers return them, with at most one defect besides their ids."""
+    history: list[AnyMessage] = draw(st.sampled_from([[], [SystemMessage("Be brief.")]]))
+    for _ in range(draw(st.integers(1, 2))):
+        calls = draw(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.just("search")), max_size=2))
+        history += [HumanMessage("text"), _turn("Let me see.", calls)]
+        history += [ToolMessage("text", tool_call_id=call_id) for call_id, _ in calls]
+        history += [AIMessage("text")]
+    place = draw(st.integers(0, len(history) - 1))
+    defects: list[list[AnyMessage]] = [
+        history[place : place + 1],
+        [],
+        [history[place], history[place]],
+        [history[place], ToolMessage("text", tool_call_id="a")],
+        [history[place], SystemMessage("text")],
+        [history[place], HumanMessage(" ")],
+        [history[place], AIMessage("")],
+        [history[place], AIMessage("text")],
+        [history[place], _turn("", [("", "search")]), ToolMessage("text", tool_call_id="")],
+        [history[place], _turn("", [("z", "a.b")]), ToolMessage("text", tool_call_id="z")],
+        [history[place], _turn("", [("z", "search")]), ToolMessage("", tool_call_id="z")],
+        [AIMessage("text", additional_kwargs={"tool_calls": [{"id": "z", "function": {"name": "search"}}]})],
+    ]
+    return [*history[:place], *draw(st.sampled_from(defects)), *history[place + 1 :]]
+
+
+def _turn(text: str, calls: Sequence[tuple[str, str]]) -> AIMessage:
+    return AIMessage(text, tool_calls=[{"id": call_id, "name": name, "args": {}} for call_id, name in calls])
+
+
 messages = st.lists(
     st.one_of(
         turns(),
@@ -159,6 +190,14 @@ def test_results_stay_with_the_turn_that_asked_for_them() -> None:
     late = valid_history(BROKEN["a result after a later question"])
     assert [message.type for message in late] == ["human", "ai", "tool", "human"]
     assert str(late[2].text) == "found"
+
+
+@settings(max_examples=500, deadline=None)
+@given(almost_valid())
+def test_a_history_that_is_taken_for_valid_is_not_changed_by_a_repair(history: list[AnyMessage]) -> None:
+    # A message of another kind is never taken for valid.
+    other = ChatMessage("any", role="user")
+    assert valid_history([*history, other]) == [*valid_history(history), other]
 
 
 @settings(max_examples=200, deadline=None)
