@@ -26,6 +26,8 @@ def edited_arguments_of(result: ToolMessage) -> Mapping[str, Any] | None:
 
 def with_notes(messages: list[AnyMessage]) -> list[AnyMessage]:
     """The messages with a note for each edited call; the same list object if there is none."""
+    if not any(_KEY in message.additional_kwargs for message in messages):
+        return messages
     shown = [_noted(message) for message in messages]
     return messages if all(new is old for new, old in zip(shown, messages, strict=True)) else shown
 

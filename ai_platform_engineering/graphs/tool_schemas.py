@@ -94,16 +94,24 @@ def _renamed_response(response: ModelResponse[Any], names: Mapping[str, str]) ->
 def _renamed_history(messages: list[AnyMessage], models: Mapping[str, str]) -> list[AnyMessage]:
     """The messages with the model's names for tools, also for tools that no longer exist; the same list object if
     nothing changes."""
-    renamed = [_with_names(message, lambda name: models.get(name) or provider_name(name)) for message in messages]
-    return messages if all(new is old for new, old in zip(renamed, messages, strict=True)) else renamed
+    renames = {name: models.get(name) or provider_name(name) for name in {*_tool_names(messages)}}
+    if all(name == new for name, new in renames.items()):
+        return messages
+    return [_with_names(message, lambda name: renames.get(name, name)) for message in messages]
+
+
+def _tool_names(messages: Iterable[AnyMessage]) -> Iterator[str]:
+    for message in messages:
+        if isinstance(message, AIMessage):
+            yield from (call["name"] for call in message.tool_calls)
+        elif isinstance(message, ToolMessage) and message.name:
+            yield message.name
 
 
 def _with_names(message: MessageT, rename: Callable[[str], str]) -> MessageT:
     if isinstance(message, AIMessage) and message.tool_calls:
-        if all(rename(call["name"]) == call["name"] for call in message.tool_calls):
-            return message
         calls = [{**call, "name": rename(call["name"])} for call in message.tool_calls]
-        return message.model_copy(update={"tool_calls": calls})
+        return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
     if isinstance(message, ToolMessage) and message.name and rename(message.name) != message.name:
         return message.model_copy(update={"name": rename(message.name)})
     return message

@@ -187,6 +187,8 @@ def delimited(message: AnyMessage) -> AnyMessage:
 def sources_in(messages: Iterable[BaseMessage]) -> Iterator[str]:
     """The sources of untrusted text, also of text that a summary stands for."""
     for message in messages:
+        if not message.additional_kwargs:
+            continue
         origin = message.additional_kwargs.get(_ORIGIN)
         if isinstance(message, ToolMessage) and origin is not None:
             if origin["taints"]:
