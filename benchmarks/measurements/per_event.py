@@ -16,8 +16,8 @@ _INTERVALS = {"many": "0", "few": "1000"}
 
 
 def per_event(effort: Effort) -> list[Row]:
-    # A pause before each word lets each one go out by itself where words are not gathered.
-    options = [f"--words={effort.words}", "--delay=0.0002"]
+    # With a pause of more than 5 ms before each word, the event log commits each by itself.
+    options = [f"--words={effort.words}", "--delay=0.006"]
     wanted = {
         (storage, count): product(_STORAGE[storage], options=options, environ={"TEXT_COALESCE_MS": interval})
         for storage in _STORAGE
