@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from langgraph.channels import DeltaChannel
@@ -24,6 +24,7 @@ from ai_platform_engineering.storage.checkpoints.fencing import Fence
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
 from ai_platform_engineering.storage.checkpoints.stores import agent_store_address, store_address
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
+from ai_platform_engineering.utils.background_tasks import stop_tasks
 
 if TYPE_CHECKING:
     from ai_platform_engineering.graphs.agent_graph import Graph
@@ -115,9 +116,7 @@ async def _expiring(saver: FallbackSaver | MemorySaver, minutes: float) -> Async
     try:
         yield
     finally:
-        rounds.cancel()
-        with suppress(asyncio.CancelledError):
-            await rounds
+        await stop_tasks(rounds)
 
 
 async def settle(graph: Graph, thread_id: str, *, for_good: bool = False) -> None:

@@ -44,6 +44,7 @@ from ai_platform_engineering.storage.checkpoints.fencing import Fence, RunClaims
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver, next_version, thread_of
 from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreOperation, StoreTimer
+from ai_platform_engineering.utils.background_tasks import stop_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -111,9 +112,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         try:
             yield saver
         finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            await stop_tasks(watching)
             if saver._in_memory:
                 logger.warning("%d conversations were only in memory and are lost", len(saver._in_memory))
             await saver._opened.aclose()

@@ -24,6 +24,7 @@ from ai_platform_engineering.storage.memories.memory import (
     UnknownMemoryError,
 )
 from ai_platform_engineering.storage.servers.errors import StoreError
+from ai_platform_engineering.utils.background_tasks import stop_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -97,9 +98,7 @@ class Memories:
         try:
             yield memories
         finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            await stop_tasks(watching)
             await memories._close()
 
     @property

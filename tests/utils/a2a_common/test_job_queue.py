@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, Literal
 
 import psycopg
@@ -341,15 +342,25 @@ async def test_work_goes_on_after_a_restart_of_the_database(signal: Literal["INT
 
 
 async def test_a_queue_stops_while_its_database_is_away(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that is cancelled then raises the error of the connection instead."""
     unregister = FencedJobManager.unregister_worker
+    sweeping = asyncio.Event()
 
     async def fail(jobs: FencedJobManager, worker: int) -> None:
         await unregister(jobs, worker)
         raise ConnectorException("the connection is lost")
 
+    async def fail_when_cancelled(*_arguments: object) -> None:
+        sweeping.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
+        raise ConnectorException("the connection is lost")
+
     monkeypatch.setattr(FencedJobManager, "unregister_worker", fail)
+    monkeypatch.setattr(FencedJobManager, "announce_load", fail_when_cancelled)
     async with asyncio.timeout(TIMEOUT), replicas(database) as served:
         await served.ended(await served.ask("before"))
+        await sweeping.wait()
 
 
 async def test_periodic_work_is_done_by_one_replica_at_a_time(database: str) -> None:

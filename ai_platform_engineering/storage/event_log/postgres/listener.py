@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Final
 
 import psycopg
@@ -20,6 +19,7 @@ from ai_platform_engineering.storage.event_log.postgres.reader import LogReader
 from ai_platform_engineering.storage.event_log.postgres.replicas import Replica
 from ai_platform_engineering.storage.event_log.postgres.schema import LogAddress
 from ai_platform_engineering.storage.postgres.async_connections import STATEMENT_SECONDS, Connection, connect
+from ai_platform_engineering.utils.background_tasks import stop_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +52,7 @@ class LogListener:
         self._task = asyncio.create_task(self._run(), name="event-log-listener")
 
     async def aclose(self) -> None:
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await stop_tasks(self._task)
 
     async def _run(self) -> None:
         delay = _MIN_RECONNECT_SECONDS

@@ -53,6 +53,7 @@ from ai_platform_engineering.storage.postgres.async_connections import STATEMENT
 from ai_platform_engineering.storage.postgres.connections import storable
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
+from ai_platform_engineering.utils.background_tasks import stop_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -112,9 +113,7 @@ class PostgresEventLog:
                 await asyncio.wait({*self._background}, timeout=_CLOSE_SECONDS)
             await writer.aclose()
             self._in_use = None
-            for task in self._background:
-                task.cancel()
-            await asyncio.gather(*self._background, return_exceptions=True)
+            await stop_tasks(*self._background)
             await listener.aclose()
             await pool.close_idle()
 

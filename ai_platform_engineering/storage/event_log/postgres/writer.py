@@ -36,6 +36,7 @@ from ai_platform_engineering.storage.event_log.postgres.statements import (
 )
 from ai_platform_engineering.storage.postgres.async_connections import STATEMENT_SECONDS, Connection, connect
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
+from ai_platform_engineering.utils.background_tasks import stop_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -138,9 +139,7 @@ class LogWriter:
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._idle.wait()
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await stop_tasks(self._task)
         for pending in self._queue:
             pending.fail(pending.write_error())
         await self._disconnect()

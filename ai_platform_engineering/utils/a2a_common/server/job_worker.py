@@ -23,6 +23,7 @@ from ai_platform_engineering.compat.procrastinate import FencedJobManager, Recon
 from ai_platform_engineering.storage.postgres.async_connections import checked_pool
 from ai_platform_engineering.storage.postgres.job_schema import JOB_SCHEMA, use_job_schema
 from ai_platform_engineering.utils.a2a_common.server.job_offers import JobOffers
+from ai_platform_engineering.utils.background_tasks import stop_tasks
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ _POLL_SECONDS: Final = 2.0
 """Notifications start jobs. The poll is for those that were lost with a connection."""
 _RESTART_SECONDS: Final = 0.5
 _CONNECTIONS: Final = 4
+_CANCEL_SECONDS: Final = 10.0
+"""A worker that is cancelled once more does not wait for its jobs, which end within this time."""
 
 # A job raises only when the database or the event log fails.
 _RETRY: Final = RetryStrategy(linear_wait=1, retry_exceptions=[Exception])
@@ -109,9 +112,7 @@ class JobWorker:
             try:
                 yield
             finally:
-                for loop in loops:
-                    loop.cancel()
-                await asyncio.gather(*loops, return_exceptions=True)
+                await stop_tasks(*loops, repeat_seconds=_CANCEL_SECONDS)
 
     def _registered(self, work: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
         async def execute(context: JobContext, **arguments: Any) -> None:
@@ -125,7 +126,6 @@ class JobWorker:
         return execute
 
     async def _supervise(self) -> None:
-        # If the database cannot be reached, a worker that is cancelled raises that error instead.
         while not _is_cancelled():
             try:
                 await self._app.run_worker_async(
@@ -149,7 +149,7 @@ class JobWorker:
     async def _sweep_regularly(self) -> None:
         lost: Collection[tuple[int, int]] = ()
         rounds, sweep_from = 0, time.monotonic()
-        while True:
+        while not _is_cancelled():
             await asyncio.sleep(_SWEEP_SECONDS)
             began = time.monotonic()
             try:
@@ -191,6 +191,7 @@ class JobWorker:
 
 
 def _is_cancelled() -> bool:
+    """If the database cannot be reached, code that is cancelled may raise that error instead."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final
 
 from ai_platform_engineering.events import SUPERVISOR, Failed
@@ -20,6 +20,7 @@ from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.server.task_endings import EndedTask, TaskEndings
 from ai_platform_engineering.utils.a2a_common.server.work import Every
+from ai_platform_engineering.utils.background_tasks import stop_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -78,9 +79,7 @@ async def maintained(
     try:
         yield
     finally:
-        rounds.cancel()
-        with suppress(asyncio.CancelledError):
-            await rounds
+        await stop_tasks(rounds)
 
 
 async def end_interrupted(log: EventLog, agent: str, release: Release = release_nothing) -> None:
