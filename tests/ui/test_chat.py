@@ -110,7 +110,10 @@ async def test_a_question_is_repeated_or_edited(page: Page) -> None:
     await first.get_by_role("button", name="Try again").click()
     turns = page.get_by_role("article")
     await expect(turns).to_have_count(2)
+    # While the page scrolls to a growing answer, a click can end beside its button.
+    await expect(turns.nth(1)).to_have_attribute("aria-busy", "false")
     await expect(answer_in(turns.nth(1))).to_be_visible()
+    await expect(turns.nth(1).locator("details.run:not([open])")).to_be_visible()
     await first.get_by_role("button", name="Edit and send again").click()
     field = page.get_by_label("Your message")
     await expect(field).to_have_value("show GitHub issues")

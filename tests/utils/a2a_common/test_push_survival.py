@@ -51,9 +51,9 @@ def a_sender() -> PushSender:
 
 
 @asynccontextmanager
-async def a_replica(log: EventLog, store: ReceiverStore) -> AsyncIterator[PushConfigs]:
+async def a_replica(log: EventLog, store: ReceiverStore, round_seconds: float = 0.1) -> AsyncIterator[PushConfigs]:
     configs = PushConfigs(store, log)
-    pushes = PushNotifications(configs, log, a_sender(), first_backoff=0.05, round_seconds=0.1)
+    pushes = PushNotifications(configs, log, a_sender(), first_backoff=0.05, round_seconds=round_seconds)
     log.subscribe(pushes.notify)
     async with pushes.running():
         yield configs
@@ -179,7 +179,8 @@ async def test_the_deliveries_of_a_killed_process_are_continued_by_another(
 
 async def test_a_receiver_that_is_changed_after_the_end_has_nothing_to_get() -> None:
     log, store = MemoryEventLog(), ReceiverFile(None)
-    async with receiving() as receiver, a_replica(log, store) as configs:
+    # Without rounds, which would deliver before the assertion.
+    async with receiving() as receiver, a_replica(log, store, round_seconds=3600) as configs:
         await begin_task(log)
         await configs.set_info("t1", TaskPushNotificationConfig(url=receiver.url), CONTEXT)
         await enter(log, WORKING, COMPLETED)
