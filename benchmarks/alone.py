@@ -104,9 +104,7 @@ async def _product() -> AsyncIterator[Request]:
     from ai_platform_engineering.runs.translation import STREAM_MODES
     from ai_platform_engineering.settings import load_settings
     from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-    from ai_platform_engineering.utils.serving import disable_tracing_threads
 
-    disable_tracing_threads()
     supervisor = PlatformEngineerDeepAgent(
         load_settings(env_file=None),
         models=lambda _, manifest: agent_model() if manifest else supervisor_model(),

@@ -19,7 +19,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import Pl
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.connection_limits import ConnectionLimits
-from ai_platform_engineering.utils.serving import disable_tracing_threads, listen, run
+from ai_platform_engineering.utils.serving import listen, run
 from benchmarks.scenario import ANSWER_WORDS, agent_model, supervisor_model
 
 
@@ -37,7 +37,6 @@ def main() -> int:
             return model_for(settings, manifest)
         return agent_model() if manifest else supervisor_model(words=options.words, delay=options.delay)
 
-    disable_tracing_threads()
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     settings = load_settings({**os.environ, "A2A_PORT": str(port)}, env_file=None)

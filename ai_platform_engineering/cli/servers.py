@@ -16,7 +16,7 @@ from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.connection_limits import ConnectionLimits
 from ai_platform_engineering.utils.keys import Place, check_exposure
 from ai_platform_engineering.utils.logs import configure_logging
-from ai_platform_engineering.utils.serving import begin_start, disable_tracing_threads, listen, run
+from ai_platform_engineering.utils.serving import begin_start, listen, run
 from ai_platform_engineering.utils.worker_processes import run_workers
 
 if TYPE_CHECKING:
@@ -145,7 +145,6 @@ def _bind(
 
 def _run_app(app: Starlette, listener: socket, on_ready: Callable[[], None], settings: Settings) -> int:
     """Serve `app` until a signal stops it, and return the exit code."""
-    disable_tracing_threads()
     on_stop = {"on_stop": app.state.stop_work} if hasattr(app.state, "stop_work") else {}
     limits = ConnectionLimits.of(settings)
     return run(app, listener, on_ready, limits, grace=settings.shutdown_grace, **on_stop)

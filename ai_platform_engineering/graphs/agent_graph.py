@@ -13,6 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 
 from ai_platform_engineering.compat.agent_middleware import check_delegation_tool
+from ai_platform_engineering.compat.hook_traces import trace_hooks_on_demand
 from ai_platform_engineering.compat.langgraph import check_nodes
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.graphs.ask_tool import ask_tool
@@ -73,6 +74,7 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
             MeteredCalls(),
         ]
     )
+    trace_hooks_on_demand()
     graph: Graph = create_agent(
         model,
         [*tools, ask_tool(name)],

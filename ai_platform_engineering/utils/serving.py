@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import errno
 import gc
 import logging
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib.util import find_spec
 from types import FrameType
@@ -129,29 +128,6 @@ def _enable_garbage_collection() -> None:
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     gc.enable()
-
-
-def disable_tracing_threads() -> None:
-    """Run LangChain's tracing hooks inline while tracing is off. Call once, when the process starts.
-
-    LangChain hands every hook of a graph to a thread twice, also when nothing is traced: about twenty hops per request.
-    """
-    import langsmith  # noqa: PLC0415 - slow to import, and only servers that run graphs need it
-    from langsmith.utils import tracing_is_enabled  # noqa: PLC0415
-
-    async def inline(
-        in_thread: Callable[..., Awaitable[Any]],
-        context: contextvars.Context,
-        function: Callable[..., Any],
-        /,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        if tracing_is_enabled():
-            return await in_thread(context, function, *args, **kwargs)
-        return context.run(function, *args, **kwargs)
-
-    langsmith.set_runtime_overrides(aio_to_thread=inline)
 
 
 def listen(host: str, port: int) -> socket.socket:
