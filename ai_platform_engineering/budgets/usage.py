@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
 MAX_COUNT: Final = 2**53
@@ -104,7 +104,7 @@ def read_report(reported: Any) -> dict[str, Usage]:
 
 def day_of(seconds: float | None = None) -> str:
     """The day in UTC, as `2026-03-01`."""
-    return f"{datetime.fromtimestamp(time.time() if seconds is None else seconds, UTC):%Y-%m-%d}"
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
 
 
 def days_before(day: str, count: int) -> str:

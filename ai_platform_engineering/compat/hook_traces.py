@@ -29,7 +29,7 @@ def trace_hooks_on_demand() -> None:
 
 def _traceable_on_demand(**options: Any) -> Callable[[_Hook], _Hook]:
     def decorate(hook: _Hook) -> _Hook:
-        traced = traceable(**options)(hook)
+        traced: _Hook = traceable(**options)(hook)
         if not inspect.iscoroutinefunction(hook):
             return traced
 

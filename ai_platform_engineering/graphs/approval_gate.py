@@ -131,7 +131,9 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
         decision: Decision | None,
     ) -> Verdict:
         rules = self._untrusted
-        if rules is None or not isinstance(verdict, CallAllowed) or (taint := Taint.of(request.state)) is None:
+        if rules is None or not isinstance(verdict, CallAllowed) or not rules.concern(tool, effect):
+            return verdict
+        if (taint := Taint.of(request.state)) is None:
             return verdict
         needed = rules.effect(tool, args, effect, decision, taint)
         return verdict if needed is None else ApprovalRequired(needed, taint.reason)

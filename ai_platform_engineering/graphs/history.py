@@ -63,22 +63,23 @@ def _is_plain_and_valid(messages: Sequence[AnyMessage]) -> bool:
     is_opening = True
     for message in messages:
         content = message.content
-        if not isinstance(content, str) or (content.isspace() if content else not isinstance(message, AIMessage)):
+        # Messages are told apart by `type`: `isinstance` takes longer, as their classes are abstract.
+        if not isinstance(content, str) or (content.isspace() if content else message.type != "ai"):
             return False
-        match message:
-            case AIMessage(tool_calls=calls) if not (waiting or is_opening or has_copies(message)):
-                if not (calls or content):
+        match message.type:
+            case "ai" if not (waiting or is_opening or has_copies(message)):
+                if not (message.tool_calls or content):
                     return False
-                for call in calls:
+                for call in message.tool_calls:
                     if not call["id"] or call["id"] in taken or valid_name(call["name"]) != call["name"]:
                         return False
                     taken.add(call["id"])
                     waiting.add(call["id"])
-            case ToolMessage(tool_call_id=call_id) if call_id in waiting:
-                waiting.remove(call_id)
-            case HumanMessage() if not waiting:
+            case "tool" if message.tool_call_id in waiting:
+                waiting.remove(message.tool_call_id)
+            case "human" if not waiting:
                 is_opening = False
-            case SystemMessage() if is_opening:
+            case "system" if is_opening:
                 pass
             case _:
                 return False

@@ -104,6 +104,10 @@ class UntrustedRules:
             return None
         return cls(host_patterns(settings.fetch_url_allowed_hosts.split(","), "FETCH_URL_ALLOWED_HOSTS"))
 
+    def concern(self, tool: BaseTool, effect: Effect | None) -> bool:
+        """Whether a call of the tool may need approval because of a taint."""
+        return (effect or _builtin_effect(tool)) not in {None, "read"} or SENDS in (tool.metadata or {})
+
     def effect(
         self, tool: BaseTool, args: Mapping[str, Any], effect: Effect | None, decision: Decision | None, taint: Taint
     ) -> Effect | None:

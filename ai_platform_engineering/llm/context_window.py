@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import TypeAdapter, ValidationError
 
 from ai_platform_engineering.settings import Settings, SettingsError, describe_allowed, wrong_value
@@ -74,10 +74,12 @@ def message_chars(message: BaseMessage) -> int:
     """The characters of a message, with its tool calls."""
     content = message.content
     chars = len(content) if isinstance(content, str) else sum(map(_block_chars, content))
-    if isinstance(message, AIMessage) and message.tool_calls:
-        chars += sum(_CHARS_PER_CALL + len(call["name"]) + len(repr(call["args"])) for call in message.tool_calls)
-    if isinstance(message, ToolMessage):
+    # Every turn counts all messages, and `isinstance` takes longer, as their classes are abstract.
+    if message.type == "tool":
         chars += _CHARS_OF_DELIMITERS
+    elif message.type != "human" and isinstance(message, AIMessage):
+        for call in message.tool_calls:
+            chars += _CHARS_PER_CALL + len(call["name"]) + len(repr(call["args"]))
     return chars + _CHARS_PER_MESSAGE
 
 

@@ -29,6 +29,8 @@ class VisibleText:
         self._fenced = False
 
     def feed(self, text: str) -> str:
+        if "<" not in text and not (self._pending or self._hidden or self._blank):
+            return self._show(text)
         self._pending += text
         shown = ""
         while self._pending:
@@ -80,7 +82,7 @@ class VisibleText:
         return len(self._pending) if self._blank and not self._pending[: begun.start()].strip() else len(begun[0])
 
     def _show(self, text: str) -> str:
-        if text.strip():
+        if self._blank and text.strip():
             self._blank = False
         self._line, self._fenced = self._position(text)
         return text
@@ -91,6 +93,8 @@ class VisibleText:
 
     def _position(self, text: str) -> tuple[str, bool]:
         """The unfinished line after `text`, and whether it is inside a fenced block."""
+        if "\n" not in text:
+            return self._line + text, self._fenced
         *whole, line = (self._line + text).split("\n")
         fences = sum(one.lstrip().startswith(_FENCE) for one in whole)
         return line, self._fenced != (fences % 2 == 1)

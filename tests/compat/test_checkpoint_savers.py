@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import version
@@ -19,7 +20,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Send
 
-from ai_platform_engineering.compat import checkpoint_memory, checkpoint_sqlite
+from ai_platform_engineering.compat import checkpoint_memory, checkpoint_serializer, checkpoint_sqlite
 from ai_platform_engineering.compat.checkpoint_serializer import CheckpointSerializer
 from ai_platform_engineering.compat.langgraph import DependencyChangedError
 from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
@@ -130,19 +131,51 @@ def test_a_checkpoint_is_stored_as_the_sqlite_saver_stores_it(connection: sqlite
     assert own == theirs, f"{CHANGED}: a checkpoint is stored in another way."
 
 
-def test_messages_are_encoded_once_and_as_langgraph_encodes_them() -> None:
+def conversation(*texts: str) -> dict[str, Any]:
     call = {"name": "read", "args": {"offset": 1}, "id": "c1", "type": "tool_call"}
     messages: list[Any] = [
-        HumanMessage("go", id="1"),
-        AIMessage("", tool_calls=[call]),
-        ToolMessage("x", tool_call_id="c1"),
+        *(HumanMessage(text, id=text) for text in texts),
+        AIMessage("", id="a", tool_calls=[call]),
+        ToolMessage("x", id="t", tool_call_id="c1"),
     ]
-    checkpoint = {**empty_checkpoint(), "channel_values": {"messages": messages, "sends": [Send("tools", call)]}}
+    return {**empty_checkpoint(), "channel_values": {"messages": messages, "sends": [Send("tools", call)]}}
+
+
+def test_messages_are_encoded_once_and_as_langgraph_encodes_them() -> None:
+    checkpoint = conversation("go")
     serializer, langgraph = CheckpointSerializer(), JsonPlusSerializer()
     assert serializer.dumps_typed(checkpoint) == langgraph.dumps_typed(checkpoint)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HumanMessage, "model_dump", None)
         assert serializer.dumps_typed(checkpoint)[1]
-    messages[0].name = "changed"
+    checkpoint["channel_values"]["messages"][0].name = "changed"
     assert serializer.dumps_typed(checkpoint) == langgraph.dumps_typed(checkpoint)
     assert serializer.dumps_typed("text") == langgraph.dumps_typed("text")
+
+
+def test_messages_are_decoded_once_and_as_langgraph_decodes_them() -> None:
+    stored = JsonPlusSerializer().dumps_typed(conversation("go"))
+    serializer, decoded = CheckpointSerializer(), JsonPlusSerializer().loads_typed(stored)
+    first = serializer.loads_typed(stored)
+    assert first == decoded
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HumanMessage, "model_validate_json", None)
+        patch.setattr(HumanMessage, "model_dump", None)
+        again = serializer.loads_typed(stored)
+        assert serializer.dumps_typed(again) == stored
+    assert again == decoded
+    assert again["channel_values"] is not first["channel_values"]
+    again["channel_values"]["messages"][0].name = "changed"
+    assert serializer.loads_typed(stored) == decoded
+
+
+def test_the_memory_for_decoded_messages_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = [JsonPlusSerializer().dumps_typed(conversation(f"{number}" * 1_000)) for number in range(9)]
+    monkeypatch.setattr(checkpoint_serializer, "_MAX_DECODED_BYTES", 4_000)
+    serializer = CheckpointSerializer()
+    found = [weakref.ref(serializer.loads_typed(each)["channel_values"]["messages"][0]) for each in stored]
+    assert [message() is not None for message in found[:6]] == [False] * 6
+    assert found[-1]() is not None
+    assert [serializer.loads_typed(each) for each in stored] == [
+        JsonPlusSerializer().loads_typed(each) for each in stored
+    ]
