@@ -57,7 +57,8 @@ class CheckpointSerializer(JsonPlusSerializer):
             self._decoded.move_to_end(data)
             return known
         value = self._decode_any(code, data)
-        if isinstance(value, BaseMessage):
+        # Content of blocks is not kept: a provider's client that changes a block would change it for later runs, too.
+        if isinstance(value, BaseMessage) and isinstance(value.content, str):
             self._remember(value, ormsgpack.Ext(code, data))
             self._decoded_bytes += len(data) if known is None else 0
             self._decoded[data] = value

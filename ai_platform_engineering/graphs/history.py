@@ -63,7 +63,7 @@ def _is_plain_and_valid(messages: Sequence[AnyMessage]) -> bool:
     is_opening = True
     for message in messages:
         content = message.content
-        # Messages are told apart by `type`: `isinstance` takes longer, as their classes are abstract.
+        # `type` distinguishes messages: `isinstance` takes longer, as their classes are abstract.
         if not isinstance(content, str) or (content.isspace() if content else message.type != "ai"):
             return False
         match message.type:

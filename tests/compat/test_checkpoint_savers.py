@@ -169,6 +169,13 @@ def test_messages_are_decoded_once_and_as_langgraph_decodes_them() -> None:
     assert serializer.loads_typed(stored) == decoded
 
 
+def test_a_changed_block_of_a_message_does_not_reach_later_runs() -> None:
+    stored = JsonPlusSerializer().dumps_typed(AIMessage([{"type": "text", "text": "yes"}], id="a"))
+    serializer = CheckpointSerializer()
+    serializer.loads_typed(stored).content[0]["cache_control"] = {"type": "ephemeral"}
+    assert serializer.loads_typed(stored) == JsonPlusSerializer().loads_typed(stored)
+
+
 def test_the_memory_for_decoded_messages_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     stored = [JsonPlusSerializer().dumps_typed(conversation(f"{number}" * 1_000)) for number in range(9)]
     monkeypatch.setattr(checkpoint_serializer, "_MAX_DECODED_BYTES", 4_000)
