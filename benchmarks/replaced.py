@@ -18,7 +18,7 @@ from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.types.a2a_pb2 import Message, Part, Role, SendMessageRequest
 from mcp.client.streamable_http import streamable_http_client
 
-from ai_platform_engineering.mcp.connection import ConnectionState, McpCall, Streams, open_session
+from ai_platform_engineering.mcp.connection import ConnectionState, McpCall, SessionConnection, Streams, open_session
 from ai_platform_engineering.mcp.expansion import Endpoint
 from ai_platform_engineering.mcp.streamable_http import http_streams
 from ai_platform_engineering.utils.a2a_common.client.own_transport import OwnTransport, new_session
@@ -73,10 +73,7 @@ async def delegation(url: str, *, library: bool) -> AsyncIterator[Request]:
 @asynccontextmanager
 async def http_call(url: str, *, library: bool) -> AsyncIterator[Request]:
     """A call of a tool on an MCP server over streamable HTTP."""
-    state = ConnectionState()
-    endpoint = Endpoint(_AGENT, redact=lambda text: text, url=url)
-    streams = _library_streams(url) if library else http_streams(endpoint, state)
-    async with streams as opened, open_session(opened, state) as session:
+    async with mcp_session(url, ConnectionState(), library=library) as session:
 
         async def call(_context: str) -> Answered:
             began = time.perf_counter()
@@ -84,6 +81,15 @@ async def http_call(url: str, *, library: bool) -> AsyncIterator[Request]:
             return _answered(began, 1)
 
         yield call
+
+
+@asynccontextmanager
+async def mcp_session(url: str, state: ConnectionState, *, library: bool) -> AsyncIterator[SessionConnection]:
+    """A session with an MCP server over streamable HTTP."""
+    endpoint = Endpoint(_AGENT, redact=lambda text: text, url=url)
+    streams = _library_streams(url) if library else http_streams(endpoint, state)
+    async with streams as opened, open_session(opened, state) as session:
+        yield session
 
 
 @asynccontextmanager

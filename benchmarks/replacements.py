@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from benchmarks.measurements.faults import LABELS, OTHER_CALLS, TIMEOUT
 from benchmarks.rows import Row, by_name
 
 _SECTION: Final = """\
 ## Own code in place of a library
 
+This product has own code in place of a library where users notice the difference. Each was measured with the library
+in its place.
+
 The CPU that own code saves each time it is used, and the share of a whole request with the model provider over HTTP
 (the first table of this page) that uses it once. A client of ours and one of the library ask the same server; the CPU
 of the server is not counted.
 
-{table}
+{costs}
 
+A fault in the answer to one call over HTTP, while {others} other calls of the same server are in progress:
+
+{faults}
+
+The start of a process with one tool in memory:
+
+{starts}
+
+- `own_transport` saves 5 % or more of a request with 32 at once.
 - `joined_hooks` joins LangChain's middlewares into one. It saves 9 % of the function calls of a request; of the CPU 2 %
   with 1 stream and 11 % with 8 (2026-11-17, with the middlewares one by one in its place).
-- `own_transport` stays because it saves 5 % or more of a request with 32 at once.
-- `streamable_http` saves less. It stays for its behaviour: in the client of the MCP SDK an HTTP error in answer to one
-  call ends the transport, and with it all calls in flight; here it fails that one call. The SDK's client also has no
-  headers of a single call, which state the user of the call, and does not say whether a lost call was sent.
-- `tool_server` saves little per call. It stays because it saves the import of FastMCP at every start: 0.3 s of CPU
-  (2026-11-18), a fifth of the start.
+- `streamable_http` saves little CPU. With it, a fault in one call is reported at once and affects no other call. With
+  the client of the MCP SDK, the other calls are lost, or the caller waits for its timeout ({timeout:g} s here,
+  `TOOL_TIMEOUT` in the product). That client also has no headers of a single call, which state the user of the call,
+  and does not say whether a lost call was sent.
+- `tool_server` saves little CPU for each call. With it, a start is faster and takes less memory, because FastMCP is not
+  imported. It is imported for a server that uses it.
 
 {run}
 """
@@ -47,8 +60,19 @@ _REPLACEMENTS: Final = {
 
 
 def section(rows: Sequence[Row], provider: Sequence[Row], run: str) -> str:
-    found, requests = by_name(rows), by_name(provider)
-    sizes = sorted({int(row.name.split(".")[1]) for row in rows})
+    found = by_name(rows)
+    return _SECTION.format(
+        costs=_costs(found, by_name(provider)),
+        faults=_faults(found),
+        starts=_starts(found),
+        others=OTHER_CALLS,
+        timeout=TIMEOUT,
+        run=run,
+    )
+
+
+def _costs(found: Mapping[str, Row], requests: Mapping[str, Row]) -> str:
+    sizes = sorted({int(size) for size in (name.split(".")[1] for name in found) if size.isdigit()})
     lines = [
         f"| Own code, and the library | CPU per | {' | '.join(f'{size} at once' for size in sizes)} |",
         f"| --- | --- |{' ---: |' * len(sizes)}",
@@ -63,4 +87,21 @@ def section(rows: Sequence[Row], provider: Sequence[Row], run: str) -> str:
             f"| … {one.library} | {one.use} | {' | '.join(f'{value:.2f} ms' for value in library)} |",
             f"| … saved, of a request | | {' | '.join(f'{share:.1%}' for share in shares)} |",
         ]
-    return _SECTION.format(table="\n".join(lines), run=run)
+    return "\n".join(lines)
+
+
+def _faults(found: Mapping[str, Row]) -> str:
+    lines = ["| Fault | Client | Its caller knows after | Other calls lost |", "| --- | --- | ---: | ---: |"]
+    for fault, label in LABELS.items():
+        for way, client in (("own", "`streamable_http`"), ("library", "client of the MCP SDK")):
+            after, lost = (found[f"own-code.fault.{fault}.{way}.{what}"] for what in ("seconds", "lost"))
+            lines.append(f"| {label} | {client} | {after.shown_value} | {lost.shown_value} |")
+    return "\n".join(lines)
+
+
+def _starts(found: Mapping[str, Row]) -> str:
+    lines = ["| Server | Until ready | CPU | Resident |", "| --- | ---: | ---: | ---: |"]
+    for way, server in (("own", "`tool_server`"), ("library", "FastMCP")):
+        values = (found[f"own-code.start.{way}.{what}"].shown_value for what in ("seconds", "cpu", "memory"))
+        lines.append(f"| {server} | {' | '.join(values)} |")
+    return "\n".join(lines)

@@ -23,7 +23,10 @@ from benchmarks.knowledge.recombined import recombined
 from benchmarks.knowledge.scores import answered, ndcg, recall, reciprocal_rank
 from benchmarks.machine import this_machine
 from benchmarks.measurements import EVERYTHING
+from benchmarks.measurements.faults import LABELS as FAULTS
+from benchmarks.measurements.faults import WAYS as FAULT_WAYS
 from benchmarks.measurements.own_code import LABELS as OWN_CODE
+from benchmarks.measurements.own_code import STARTS
 from benchmarks.measurements.retrieval import METRICS, WAYS
 from benchmarks.measurements.skills import LABELS
 from benchmarks.measurements.workers import SHARES
@@ -42,6 +45,7 @@ from benchmarks.watched import Watched
 # Their imports are most of what a quick run costs, so they are forked. The numbers of a quick run are noise anyway.
 FORKED = (
     "benchmarks.alone",
+    "benchmarks.faulty_server",
     "benchmarks.knowledge.searcher",
     "benchmarks.provider.server",
     "benchmarks.replaced",
@@ -100,6 +104,8 @@ NAMES = {
     *(f"retrieval.{what}.{way}" for what in (*METRICS, *KINDS) for way in WAYS),
     *("knowledge.read", "knowledge.embed", "knowledge.load", "knowledge.memory.rest", "knowledge.memory.model"),
     *(f"own-code.{n}.{what}.{way}" for n in QUICK.streams for what in OWN_CODE for way in ("own", "library")),
+    *(f"own-code.fault.{fault}.{way}.{what}" for fault in FAULTS for way in FAULT_WAYS for what in ("seconds", "lost")),
+    *(f"own-code.start.{way}.{what}" for way in STARTS for what in ("seconds", "cpu", "memory")),
     *(f"knowledge.sqlite.{size}.{cost}" for size in QUICK.chunks for cost in COSTS),
     *("stores.memory.memory", "stores.sqlite.memory", "stores.memory.sqlite", "stores.sqlite.sqlite", "stores.default"),
     *("takeover.restart", "takeover.restart.slowest", "takeover.restart.start"),

@@ -1,4 +1,4 @@
-"""CPU that own code saves, compared with the library that it replaces: the same work, with the same server."""
+"""What own code saves, compared with the library that it replaces: the same work, with the same server."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from benchmarks.effort import Effort, compared
+from benchmarks.measurements.faults import faults
 from benchmarks.processes import started
 from benchmarks.rows import Row
 from benchmarks.subjects import Subject, agent, client, together, tool
@@ -16,6 +17,8 @@ LABELS: Final = {
     "http-call": "a tool call over HTTP, the client's side",
     "memory-call": "a tool call in memory",
 }
+STARTS: Final = {"own": "memory", "library": "fastmcp"}
+_START: Final = (("seconds", "until ready", "s"), ("cpu", "CPU", "s"), ("memory", "resident", "MB"))
 _MAX_STREAMS: Final = 32
 """One process for the client and one for its server: more streams change nothing."""
 
@@ -33,7 +36,22 @@ def own_code(effort: Effort) -> list[Row]:
                 for streams in effort.streams:
                     if streams <= _MAX_STREAMS:
                         rows += _rows(name, subjects, effort, streams)
-    return rows
+    return [*rows, *faults(), *_starts(effort)]
+
+
+def _starts(effort: Effort) -> list[Row]:
+    """The start of a process that has a tool in memory; both ways take turns."""
+    taken: dict[str, list[tuple[float, float, float]]] = {way: [] for way in STARTS}
+    for _ in range(effort.starts):
+        for way, transport in STARTS.items():
+            with tool(transport) as subject:
+                process = subject.process
+                taken[way].append((process.ready_after, process.cpu_seconds(), process.resident_mb()))
+    return [
+        Row(f"own-code.start.{way}.{what}", f"Start with a tool in memory, {label}: {way}", min(values), unit)
+        for way, starts in taken.items()
+        for (what, label, unit), values in zip(_START, zip(*starts, strict=True), strict=True)
+    ]
 
 
 def _clients(what: str, url: str) -> dict[str, AbstractContextManager[Subject]]:
@@ -41,7 +59,7 @@ def _clients(what: str, url: str) -> dict[str, AbstractContextManager[Subject]]:
 
 
 def _rows(name: str, subjects: Mapping[str, Subject], effort: Effort, streams: int) -> list[Row]:
-    found = compared(subjects, max(1, effort.rounds // 2), max(effort.calls // 4, streams), streams=streams)
+    found = compared(subjects, max(1, effort.rounds // 2), max(effort.calls, 10 * streams), streams=streams)
     return [
         Row(
             f"own-code.{streams}.{name}.{way}",
