@@ -17,7 +17,7 @@ in its place.
 
 The CPU that own code saves each time it is used, and the share of a whole request with the model provider over HTTP
 (the first table of this page) that uses it once. A client of ours and one of the library ask the same server; the CPU
-of the server is not counted.
+of the server is not counted. The last rows have whole requests.
 
 {costs}
 
@@ -30,8 +30,7 @@ The start of a process with one tool in memory:
 {starts}
 
 - `own_transport` saves 5 % or more of a request with 32 at once.
-- `joined_hooks` joins LangChain's middlewares into one. It saves 9 % of the function calls of a request; of the CPU 2 %
-  with 1 stream and 11 % with 8 (2026-11-17, with the middlewares one by one in its place).
+- `hook_traces` leaves the traces of hooks out that LangChain prepares also while LangSmith tracing is off.
 - `streamable_http` saves little CPU. With it, a fault in one call is reported at once and affects no other call. With
   the client of the MCP SDK, the other calls are lost, or the caller waits for its timeout ({timeout:g} s here,
   `TOOL_TIMEOUT` in the product). That client also has no headers of a single call, which state the user of the call,
@@ -56,6 +55,7 @@ _REPLACEMENTS: Final = {
     "delegation": _Replacement("`own_transport`, `stream_json`", "client of a2a-sdk", "delegation", "remote"),
     "http-call": _Replacement("`streamable_http`", "client of the MCP SDK", "tool call over HTTP", "product"),
     "memory-call": _Replacement("`tool_server`", "FastMCP in memory", "tool call in memory", "product"),
+    "request": _Replacement("`hook_traces`", "LangChain's traces of hooks", "request", "product"),
 }
 
 

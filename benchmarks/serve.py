@@ -7,11 +7,13 @@ import cProfile
 import os
 import signal
 import sys
+from unittest import mock
 
 os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")
 
 from langchain_core.language_models import BaseChatModel
 
+from ai_platform_engineering.graphs import agent_graph
 from ai_platform_engineering.graphs.agent_models import model_for
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
@@ -30,7 +32,10 @@ def main() -> int:
     parser.add_argument("--delay", type=float, default=0.0)
     parser.add_argument("--provider", action="store_true", help="the models of the settings, not those of the script")
     parser.add_argument("--counted", action="store_true", help="count calls of functions, and say so on SIGUSR1")
+    parser.add_argument("--prepare-traces", action="store_true", help="as LangChain does, also while tracing is off")
     options = parser.parse_args()
+    if options.prepare_traces:
+        mock.patch.object(agent_graph, "trace_hooks_on_demand").start()
 
     def models(settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
         if options.provider:

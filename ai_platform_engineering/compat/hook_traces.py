@@ -1,7 +1,7 @@
 """LangChain's agents: traces of middleware hooks, prepared only while LangSmith tracing is on.
 
 `create_agent` wraps every hook in `langsmith.traceable`, which hands work to a thread twice in each call, also while
-nothing is traced: about a twentieth of the CPU of a request. The module in which it looks `traceable` up is not public.
+nothing is traced: about a tenth of the CPU of a request. The module in which it looks `traceable` up is not public.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
 from langchain_core.tools import BaseTool
@@ -19,7 +20,6 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.graphs.ask_tool import ask_tool
 from ai_platform_engineering.graphs.context_limit import ContextLimit
 from ai_platform_engineering.graphs.history import History
-from ai_platform_engineering.graphs.joined_hooks import JoinedHooks, Member
 from ai_platform_engineering.graphs.last_turn import LastTurn
 from ai_platform_engineering.graphs.long_results import STATE_KEY, LongResults
 from ai_platform_engineering.graphs.metered_calls import MeteredCalls
@@ -35,6 +35,7 @@ from ai_platform_engineering.utils.a2a_common.request_context import RequestCont
 from ai_platform_engineering.utils.redact import KnownSecrets
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
+Middleware = AgentMiddleware[Any, Any, Any]
 
 PRIVATE_STATE = frozenset({"remaining_steps", STATE_KEY})
 """State keys that the delegation tool must not copy from the supervisor's graph into an agent's graph."""
@@ -47,7 +48,7 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
     prompt: str,
     *,
     name: str,
-    middleware: Sequence[Member] = (),
+    middleware: Sequence[Middleware] = (),
     agents: Sequence[str] = (),
     changes: Changes | None = None,
     trusts: Trusts = trust_metadata,
@@ -58,35 +59,34 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
     decides which results have no text that others can write."""
     schemas = ToolSchemas()
     delimits = not reads_plain_results(model)
-    joined = JoinedHooks(
-        [
-            RefusedCalls(),
-            *middleware,
-            *_context_limit(settings, model, name, schemas),
-            History(),
-            LastTurn(),
-            UntrustedText(trusts, has_agents=bool(agents), delimits=delimits),
-            LongResults(settings.tool_result_max_chars),
-            *([RecordedEffects(name, changes)] if changes else []),
-            ToolGuard(agents=agents, secrets=KnownSecrets.of(settings)),
-            schemas,
-            CheckedTurns(),
-            MeteredCalls(),
-        ]
-    )
+    # The first is the outermost.
+    layers: list[Middleware] = [
+        RefusedCalls(),
+        *middleware,
+        *_context_limit(settings, model, name, schemas),
+        History(),
+        LastTurn(),
+        UntrustedText(trusts, has_agents=bool(agents), delimits=delimits),
+        LongResults(settings.tool_result_max_chars),
+        *([RecordedEffects(name, changes)] if changes else []),
+        ToolGuard(agents=agents, secrets=KnownSecrets.of(settings)),
+        schemas,
+        CheckedTurns(),
+        MeteredCalls(),
+    ]
     trace_hooks_on_demand()
     graph: Graph = create_agent(
         model,
         [*tools, ask_tool(name)],
         system_prompt=f"{prompt.rstrip()}\n\n{PROMPT_NOTE}" if delimits else prompt,
-        middleware=[joined],
+        middleware=layers,
         context_schema=RequestContext,
         checkpointer=checkpointer,
         name=name,
     )
     check_nodes(graph.nodes)
     if agents:
-        check_delegation_tool(joined.tools)
+        check_delegation_tool(tool for layer in layers for tool in getattr(layer, "tools", ()))
     return graph.with_config({"recursion_limit": settings.langgraph_recursion_limit})
 
 

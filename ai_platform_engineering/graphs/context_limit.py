@@ -4,9 +4,8 @@ Before a call whose estimated prompt passes a share of the window, and after a c
 the older turns of the conversation are summarised. The stored conversation is changed together with the model's answer,
 so a failed call changes nothing.
 
-LangChain's `SummarizationMiddleware` is not used. It runs as a node of its own, which `JoinedHooks` cannot join. It
-does not know turns, plans and long results, does nothing about a provider's error in the same call, and fails the run
-if the summary fails.
+LangChain's `SummarizationMiddleware` is not used. It does not know turns, plans and long results, does nothing about a
+provider's error in the same call, and fails the run if the summary fails.
 """
 
 from __future__ import annotations
@@ -208,10 +207,12 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
             response = replace(response, result=result)
         if sent is request:
             return response
-        update: dict[str, Any] = {_MESSAGES: state_update(request.state[_MESSAGES], sent.state[_MESSAGES])}
-        if (results := sent.state.get(STATE_KEY)) is not request.state.get(STATE_KEY):
-            update[STATE_KEY] = results
-        return ExtendedModelResponse(response, Command(update=update))
+        # In one list with the answer: two writes of a task to one channel are streamed and stored in another shape.
+        changes = state_update(request.state[_MESSAGES], sent.state[_MESSAGES])
+        response = replace(response, result=[*changes, *response.result])
+        if (results := sent.state.get(STATE_KEY)) is request.state.get(STATE_KEY):
+            return response
+        return ExtendedModelResponse(response, Command(update={STATE_KEY: results}))
 
     def _final_error(self, request: ModelRequest[Any], error: Exception) -> Exception:
         """The error after which nothing more is tried. It says if a single message is the cause."""

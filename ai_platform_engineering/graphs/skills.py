@@ -1,7 +1,7 @@
 """Skills in a graph: adds their names and descriptions to each turn's prompt, with tools that read and search skills.
 
 deepagents' own middleware is not used. It stores the list in the conversation's state, so open conversations miss
-changes; it puts every skill into the prompt; and it has hooks that `JoinedHooks` cannot join.
+changes, and it puts every skill into the prompt.
 """
 
 from __future__ import annotations

@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Final
 
-from benchmarks.effort import Effort, compared
+from benchmarks.effort import Effort, compared, in_turns
 from benchmarks.measurements.faults import faults
+from benchmarks.measurements.provider import round_count
 from benchmarks.processes import started
 from benchmarks.rows import Row
-from benchmarks.subjects import Subject, agent, client, together, tool
+from benchmarks.samples import Sample, bests
+from benchmarks.subjects import Subject, agent, client, product, together, tool
 
 LABELS: Final = {
     "delegation": "a delegation, the supervisor's side",
     "http-call": "a tool call over HTTP, the client's side",
     "memory-call": "a tool call in memory",
+    "request": "a request, with a model provider over HTTP",
 }
 STARTS: Final = {"own": "memory", "library": "fastmcp"}
 _START: Final = (("seconds", "until ready", "s"), ("cpu", "CPU", "s"), ("memory", "resident", "MB"))
@@ -33,10 +36,31 @@ def own_code(effort: Effort) -> list[Row]:
         }
         for name, ways in wanted.items():
             with together(ways) as subjects:
-                for streams in effort.streams:
-                    if streams <= _MAX_STREAMS:
-                        rows += _rows(name, subjects, effort, streams)
-    return [*rows, *faults(), *_starts(effort)]
+                for streams in _sizes(effort):
+                    calls = max(effort.calls, 10 * streams)
+                    found = compared(subjects, max(1, effort.rounds // 2), calls, streams=streams)
+                    rows += _rows(name, found, streams)
+    return [*rows, *_requests(effort), *faults(), *_starts(effort)]
+
+
+def _requests(effort: Effort) -> list[Row]:
+    """Whole requests, without traces of hooks and with those that LangChain prepares while tracing is off."""
+    rows: list[Row] = []
+    with started("benchmarks.provider.server") as model:
+        ways = {
+            "own": product(provider=model.url),
+            "library": product(provider=model.url, options=["--prepare-traces"]),
+        }
+        with together(ways) as subjects:
+            for streams in _sizes(effort):
+                requests = max(effort.requests // 2, streams)
+                rounds = in_turns(subjects, round_count(effort, streams), requests, streams=streams)
+                rows += _rows("request", bests(rounds), streams)
+    return rows
+
+
+def _sizes(effort: Effort) -> list[int]:
+    return [streams for streams in effort.streams if streams <= _MAX_STREAMS]
 
 
 def _starts(effort: Effort) -> list[Row]:
@@ -58,8 +82,7 @@ def _clients(what: str, url: str) -> dict[str, AbstractContextManager[Subject]]:
     return {"own": client(what, url), "library": client(f"{what}-library", url)}
 
 
-def _rows(name: str, subjects: Mapping[str, Subject], effort: Effort, streams: int) -> list[Row]:
-    found = compared(subjects, max(1, effort.rounds // 2), max(effort.calls, 10 * streams), streams=streams)
+def _rows(name: str, found: Mapping[str, Sample], streams: int) -> list[Row]:
     return [
         Row(
             f"own-code.{streams}.{name}.{way}",
@@ -67,5 +90,5 @@ def _rows(name: str, subjects: Mapping[str, Subject], effort: Effort, streams: i
             found[way].cpu_ms,
             "ms",
         )
-        for way in subjects
+        for way in found
     ]

@@ -49,7 +49,7 @@ def _check_calls(subject: Subject, server: Process) -> None:
         raise RuntimeError(f"a request made {calls} model calls, and not {MODEL_CALLS}")
 
 
-def _round_count(effort: Effort, streams: int) -> int:
+def round_count(effort: Effort, streams: int) -> int:
     """Every stream has a request, so a round with many of them is long and says more."""
     if effort.provider_rounds == 1:
         return 1
@@ -59,7 +59,7 @@ def _round_count(effort: Effort, streams: int) -> int:
 
 
 def _rows(watched: Mapping[str, Watched], effort: Effort, streams: int) -> list[Row]:
-    rounds = in_turns(watched, _round_count(effort, streams), max(effort.requests // 2, streams), streams=streams)
+    rounds = in_turns(watched, round_count(effort, streams), max(effort.requests // 2, streams), streams=streams)
     found = bests(rounds)
     rows: list[Row] = []
     for name, label in LABELS.items():

@@ -1,4 +1,4 @@
-"""The contract of `compat/agent_middleware.py`: hooks and state of LangChain's middleware, deepagents' delegation."""
+"""The contract of `compat/agent_middleware.py`: requests and state of LangChain's middleware, the delegation tool."""
 
 from __future__ import annotations
 
@@ -21,62 +21,15 @@ from ai_platform_engineering.compat.agent_middleware import (
     DELEGATION_TOOL,
     RemainingSteps,
     check_delegation_tool,
-    check_hooks,
     overridden,
-    unjoinable_parts,
 )
 from ai_platform_engineering.compat.langgraph import DependencyChangedError
-from ai_platform_engineering.graphs.joined_hooks import JoinedHooks
 from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 
 CHANGED = "changed a part that compat/agent_middleware.py uses"
 LANGCHAIN = f"LangChain {version('langchain')} {CHANGED}"
 DEEPAGENTS = f"deepagents {version('deepagents')} {CHANGED}"
 QUESTION: Any = {"messages": [HumanMessage("go")]}
-
-
-def test_all_hooks_of_langchain_are_known() -> None:
-    check_hooks()
-
-
-@pytest.mark.parametrize("build", [check_hooks, lambda: JoinedHooks([])])
-def test_an_unknown_hook_is_refused_when_hooks_are_joined(monkeypatch: pytest.MonkeyPatch, build: Any) -> None:
-    monkeypatch.setattr(AgentMiddleware, "aon_tool_error", lambda self: None, raising=False)
-    sentence = r"LangChain: AgentMiddleware has the unknown hook aon_tool_error\. .*compat/agent_middleware\.py"
-    with pytest.raises(DependencyChangedError, match=sentence):
-        build()
-
-
-@pytest.mark.parametrize("build", [check_hooks, lambda: JoinedHooks([])])
-def test_a_hook_that_is_gone_is_reported(monkeypatch: pytest.MonkeyPatch, build: Any) -> None:
-    monkeypatch.delattr(AgentMiddleware, "awrap_tool_call")
-    with pytest.raises(DependencyChangedError, match=r"AgentMiddleware no longer has the hook awrap_tool_call\."):
-        build()
-
-
-class BeforeModel(AgentMiddleware[Any, Any, Any]):
-    async def abefore_model(self, state: Any, runtime: Any) -> None: ...
-
-
-class SyncOnly(AgentMiddleware[Any, Any, Any]):
-    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        return handler(request)
-
-
-class Transforming(AgentMiddleware[Any, Any, Any]):
-    transformers = (lambda scope: scope,)  # type: ignore[assignment]
-
-
-@pytest.mark.parametrize(
-    ("member", "part"),
-    [(BeforeModel(), "abefore_model"), (SyncOnly(), "wrap_tool_call"), (Transforming(), "transformers")],
-)
-def test_a_part_that_would_be_ignored_is_refused(member: AgentMiddleware[Any, Any, Any], part: str) -> None:
-    assert unjoinable_parts(member) == [part]
-    with pytest.raises(
-        TypeError, match=rf"{type(member).__name__} cannot be joined, because its {part} would be ignor"
-    ):
-        JoinedHooks([member])
 
 
 class StepsState(AgentState[Any]):

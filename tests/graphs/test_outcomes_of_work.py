@@ -12,8 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp
 
 from ai_platform_engineering.final_results import CUT_SENTENCES
-from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
-from ai_platform_engineering.graphs.joined_hooks import Member
+from ai_platform_engineering.graphs.agent_graph import Graph, Middleware, agent_graph
 from ai_platform_engineering.graphs.work_failures import (
     CompletedToolsNote,
     NotDoneError,
@@ -60,7 +59,7 @@ def calls(*made: Call) -> Turn:
     return Turn("", made)
 
 
-def graph(middleware: Member, *turns: Turn, tools: Sequence[BaseTool] = TOOLS) -> Graph:
+def graph(middleware: Middleware, *turns: Turn, tools: Sequence[BaseTool] = TOOLS) -> Graph:
     return agent_graph(
         settings_of(),
         ScriptedChatModel(script=turns),

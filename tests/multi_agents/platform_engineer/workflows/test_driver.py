@@ -18,8 +18,7 @@ from langgraph.types import Command, interrupt
 
 from ai_platform_engineering.events import Event, FinalResult, PlanUpdated, ToolStarted
 from ai_platform_engineering.forms.answers import Dismissed, Submitted, answer_data
-from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
-from ai_platform_engineering.graphs.joined_hooks import Member
+from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, Middleware, agent_graph
 from ai_platform_engineering.graphs.skills import skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.graphs.workflow_step import STEP
@@ -58,7 +57,7 @@ class WorkflowSystem:
     replies: dict[str, Reply]
     part: Callable[[ModelInput], Turn] = lambda cue: Turn("Here is the answer.")
     environ: dict[str, str] = field(default_factory=dict)
-    middleware: Sequence[Member] = ()
+    middleware: Sequence[Middleware] = ()
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
     cues: list[ModelInput] = field(default_factory=list)
 
