@@ -1,4 +1,4 @@
-"""LangChain's agents: traces of middleware hooks, prepared only while LangSmith tracing is on.
+"""LangChain's agents: traces of middleware hooks, prepared only where LangSmith tracing is on.
 
 `create_agent` wraps every hook in `langsmith.traceable`, which hands work to a thread twice in each call, also while
 nothing is traced: about a tenth of the CPU of a request. The module in which it looks `traceable` up is not public.
@@ -6,8 +6,6 @@ nothing is traced: about a tenth of the CPU of a request. The module in which it
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -21,22 +19,11 @@ _Hook = Callable[..., Any]
 
 
 def trace_hooks_on_demand() -> None:
-    """Graphs that are built from now on prepare no traces of hooks while tracing is off."""
+    """The hooks of graphs that are built from now on are traced only if tracing is on when the graph is built."""
     if getattr(factory, "traceable", None) not in {traceable, _traceable_on_demand}:
         raise DependencyChangedError("LangChain", "create_agent no longer uses traceable", "hook_traces.py")
     vars(factory)["traceable"] = _traceable_on_demand
 
 
 def _traceable_on_demand(**options: Any) -> Callable[[_Hook], _Hook]:
-    def decorate(hook: _Hook) -> _Hook:
-        traced: _Hook = traceable(**options)(hook)
-        if not inspect.iscoroutinefunction(hook):
-            return traced
-
-        @functools.wraps(hook)
-        async def traced_on_demand(*args: Any, **kwargs: Any) -> Any:
-            return await (traced if tracing_is_enabled() else hook)(*args, **kwargs)
-
-        return traced_on_demand
-
-    return decorate
+    return traceable(**options) if tracing_is_enabled() else lambda hook: hook
