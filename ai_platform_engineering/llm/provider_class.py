@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.language_models.chat_models import agenerate_from_stream
+from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr, ValidationError
@@ -52,7 +52,8 @@ class GuardedModel(_Base):
     ) -> ChatResult:
         if not self.disable_streaming:
             # Only a stream can be stopped at the maximum length.
-            return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
+            chunks = [chunk async for chunk in self._astream(messages, stop, run_manager, **kwargs)]
+            return generate_from_stream(iter(chunks))
         generate = functools.partial(super()._agenerate, messages, stop, run_manager, **kwargs)
 
         async def call() -> AsyncIterator[ChatResult]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.language_models.chat_models import agenerate_from_stream
+from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -124,7 +124,9 @@ class ScriptedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         # Goes through the stream, as a provider's model with `streaming=True` does.
-        return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
+        return generate_from_stream(
+            iter([chunk async for chunk in self._astream(messages, stop, run_manager, **kwargs)])
+        )
 
     async def _astream(
         self,

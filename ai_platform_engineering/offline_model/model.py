@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.language_models.chat_models import agenerate_from_stream
+from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call, tool_call_chunk
@@ -77,7 +77,9 @@ class OfflineChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         # Collects the stream, so that an answer takes as long as a streamed one.
-        return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
+        return generate_from_stream(
+            iter([chunk async for chunk in self._astream(messages, stop, run_manager, **kwargs)])
+        )
 
     def _stream(
         self,

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
-
 import pytest
 from langchain.agents import factory
 from langsmith import tracing_context
@@ -14,24 +9,14 @@ from langsmith import tracing_context
 from ai_platform_engineering.compat.hook_traces import trace_hooks_on_demand
 from ai_platform_engineering.compat.langgraph import DependencyChangedError
 from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
+from tests.counted_threads import CountedThreads
 from tests.runs.graphs import agent, events_of
 
 
-class CountingExecutor(ThreadPoolExecutor):
-    """The event loop's threads, and how often something was handed to them."""
-
-    hops = 0
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.hops += 1
-        return super().submit(fn, *args, **kwargs)
-
-
 async def hops_of_a_run() -> int:
-    executor = CountingExecutor(2)
-    asyncio.get_running_loop().set_default_executor(executor)
+    threads = CountedThreads()
     assert await events_of(agent("supervisor", ScriptedChatModel(script=[Turn("Hello.")])))
-    return executor.hops
+    return threads.calls
 
 
 async def test_a_run_stays_in_its_thread_while_nothing_is_traced() -> None:

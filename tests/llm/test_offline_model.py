@@ -9,12 +9,15 @@ from operator import add
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as make_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.offline_model import OfflineChatModel
+from tests.counted_threads import CountedThreads
 from tests.llm.offline_world import APPLICATIONS, argocd_tools, calls_of, jira_tools, run_supervisor, supervisor_tools
 
 MODEL = OfflineChatModel()
@@ -41,6 +44,13 @@ async def test_streaming_gives_the_same_message_as_a_single_call(question: str) 
         assert streamed.usage_metadata == whole.usage_metadata
         assert streamed.response_metadata == whole.response_metadata
     assert model.invoke(messages).tool_calls == whole.tool_calls
+
+
+@pytest.mark.parametrize("model", [OfflineChatModel(), ScriptedChatModel(script=[Turn("Hello, I am here.")])])
+async def test_a_whole_answer_takes_no_thread(model: BaseChatModel) -> None:
+    threads = CountedThreads()
+    assert (await model.ainvoke("hello")).text
+    assert threads.calls == 0
 
 
 def test_text_streams_word_by_word_and_calls_come_last() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Any
 
@@ -25,6 +24,7 @@ from ai_platform_engineering.utils.a2a_common.codec.event_json import dumps
 from ai_platform_engineering.utils.a2a_common.server.sse import frame
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS
+from tests.counted_threads import CountedThreads
 from tests.integrations.slack_bot.virtual_clock import VirtualClock
 
 TASK = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_SUBMITTED"}}
@@ -211,18 +211,9 @@ async def _ask_by_httpx(url: str) -> None:
         await http.get(url)
 
 
-class _CountedThreads(ThreadPoolExecutor):
-    calls = 0
-
-    def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.calls += 1
-        return super().submit(work, *args, **kwargs)
-
-
 async def test_a_call_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://nowhere.invalid/")
-    threads = _CountedThreads()
-    asyncio.get_running_loop().set_default_executor(threads)
+    threads = CountedThreads()
     async with peer(STREAM, item({"statusUpdate": DONE}, 1)) as served:
         await read(served.url)
     assert threads.calls == 0
