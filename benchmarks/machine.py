@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Final
+
+from benchmarks.processes import ROOT
 
 _LIBRARIES: Final = ("deepagents", "langgraph", "langchain-core", "a2a-sdk")
 
@@ -24,12 +27,14 @@ class Machine:
     libraries: str
     load_before: float
     load_after: float | None = None
+    extras: str = ""
+    """The installed extras. Some packages of them are imported by libraries at a start, also of the plain graph."""
 
     @property
     def description(self) -> str:
         return (
             f"{self.processor}, {self.cores} cores, {self.memory_gb:.0f} GB, {self.system}, Python {self.python}; "
-            f"{self.libraries}"
+            f"{self.libraries}{f'; with the extras {self.extras}' if self.extras else ''}"
         )
 
     @property
@@ -49,12 +54,24 @@ def this_machine() -> Machine:
         python=platform.python_version(),
         libraries=", ".join(f"{name} {version(name)}" for name in _LIBRARIES),
         load_before=load(),
+        extras=", ".join(_extras()),
     )
 
 
 def load() -> float:
     """The load average of the last five minutes."""
     return os.getloadavg()[1]
+
+
+def _extras() -> list[str]:
+    """The extras that add packages to `requirements.lock` and are installed."""
+    installed = {re.sub(r"[-_.]+", "-", found.name).lower() for found in distributions()}
+    # A line with a marker names a package that other systems need.
+    packages = {
+        lock.stem: {*re.findall(r"^([\w.-]+)==\S+ \\$", lock.read_text(), re.MULTILINE)}
+        for lock in sorted(ROOT.glob("locks/*.lock"))
+    }
+    return [extra for extra, names in packages.items() if names and names <= installed]
 
 
 def _processor() -> str:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -175,6 +176,14 @@ def test_a_section_names_the_run_of_each_of_its_measurements() -> None:
     both = runs_of(results, results).splitlines()
     assert [line.rpartition(": ")[2] for line in both] == ["work, slack.", "start-up."]
     assert machines_of(results) == f"{old.description}."
+
+
+def test_the_machine_names_the_installed_extras() -> None:
+    named = this_machine().extras.split(", ")
+    for extra, package in {"aws": "boto3", "redis": "redisvl"}.items():
+        assert (extra in named) == (find_spec(package) is not None)
+    assert "openai" not in named
+    assert replace(this_machine(), extras="aws, groq").description.endswith("; with the extras aws, groq")
 
 
 def test_every_question_names_places_that_are_there() -> None:
