@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NotRequired
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.types import Command, interrupt
 
@@ -43,6 +43,7 @@ from ai_platform_engineering.graphs.approval_policy import (
     effect_of,
     restricted,
 )
+from ai_platform_engineering.graphs.coroutine_tool import CoroutineTool
 from ai_platform_engineering.graphs.history import OUTCOME_UNKNOWN
 from ai_platform_engineering.graphs.untrusted import Taint, UntrustedRules
 from ai_platform_engineering.policy.decisions import Decision, PrincipalPolicy
@@ -199,7 +200,7 @@ def _interrupted(tool: BaseTool) -> BaseTool:
     async def fail(**_args: Any) -> None:
         raise ReadableError(OUTCOME_UNKNOWN)
 
-    return StructuredTool(
+    return CoroutineTool(
         name=tool.name,
         description=tool.description,
         args_schema={"type": "object", "properties": {}},

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.types import interrupt
 
 from ai_platform_engineering.forms.answers import Submitted, read_answer
 from ai_platform_engineering.forms.questions import question_data
 from ai_platform_engineering.forms.response import CAIPEAgentResponse
+from ai_platform_engineering.graphs.coroutine_tool import CoroutineTool
 
 ASK_TOOL: Final = "request_user_input"
 
@@ -28,7 +29,7 @@ def ask_tool(agent: str) -> BaseTool:
             case other:
                 return dismissed(getattr(other, "reason", ""))
 
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=request_user_input, name=ASK_TOOL, description=_DESCRIPTION, args_schema=CAIPEAgentResponse
     )
 

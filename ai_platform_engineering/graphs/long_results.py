@@ -14,11 +14,12 @@ from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import ModelRequest, ModelResponse, PrivateStateAttr, ToolCallRequest
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, ToolException
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from ai_platform_engineering.compat.agent_middleware import overridden
+from ai_platform_engineering.graphs.coroutine_tool import CoroutineTool
 
 STATE_KEY: Final = "long_results"
 READ_TOOL: Final = "read_result"
@@ -88,7 +89,7 @@ def _read_tool(max_chars: int) -> BaseTool:
             raise ToolException(f"Result {result_id!r} has {len(text)} characters; offset must be below that.")
         return part(text, result_id, offset, max_chars)
 
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=read,
         name=READ_TOOL,
         description="The next part of a tool result that was truncated.",

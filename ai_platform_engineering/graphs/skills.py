@@ -16,11 +16,12 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel, Field
 
 from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.graphs.agent_graph import with_prompt_section
+from ai_platform_engineering.graphs.coroutine_tool import CoroutineTool
 from ai_platform_engineering.graphs.long_results import tool_name
 from ai_platform_engineering.graphs.skills_commands import SkillCommand, UnknownCommand, command_of
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
@@ -154,7 +155,7 @@ def _read_tool(offers: SkillOffers) -> BaseTool:
             raise ToolException(unknown_file(skill, file, near, sorted(content.files)))
         return file_text(skill, file, text)
 
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=read,
         name=READ_SKILL,
         description="Read the instructions of a skill, or one of its files.",
@@ -169,7 +170,7 @@ def _search_tool(offers: SkillOffers) -> BaseTool:
         view = offers.offer(runtime.context).view
         return found_skills(await asyncio.to_thread(view.search, query, _MAX_FOUND), len(view.skills))
 
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=search,
         name=SEARCH_SKILLS,
         description="Skills that fit some words, with their descriptions.",

@@ -1,6 +1,7 @@
-"""LangChain tools for the tools of MCP servers, with their effects. They hold no session and survive restarts."""
+"""LangChain tools for the tools of MCP servers, with their effects. They hold no session and survive restarts.
 
-from __future__ import annotations
+LangChain evaluates the annotations of `_arun` in each call, so they are types here, not strings.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass

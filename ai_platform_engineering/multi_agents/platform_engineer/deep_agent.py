@@ -27,6 +27,7 @@ from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, age
 from ai_platform_engineering.graphs.agent_models import ModelFactory, UnstreamedTurns, model_for
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.graphs.approval_policy import CallAllowed
+from ai_platform_engineering.graphs.coroutine_tool import CoroutineTool
 from ai_platform_engineering.graphs.local_agent import LocalAgent, local_agent_graph
 from ai_platform_engineering.graphs.remote_agent import RemoteAgent
 from ai_platform_engineering.graphs.requester import current_requester
@@ -100,7 +101,7 @@ class PlanArguments(BaseModel):
 
 def plan_tool() -> BaseTool:
     """The tool with which the supervisor's model writes its plan. `runs/plan` turns its calls into plan events."""
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=_write_todos,
         name=PLAN_TOOL,
         description="Write the plan, or write it again as a whole when it changes. People see it while you work.",
@@ -275,12 +276,16 @@ class PlatformEngineerDeepAgent:
 
     def _delegation(self, lines: list[AgentLine], sub_agents: list[CompiledSubAgent]) -> Iterator[SubAgentMiddleware]:
         if sub_agents:
-            yield SubAgentMiddleware(
+            delegation = SubAgentMiddleware(
                 backend=StateBackend(),
                 subagents=sub_agents,
                 task_description=delegation_description(lines),
                 private_state_keys=PRIVATE_STATE | {WORKFLOW_KEY, OWNER_KEY},
             )
+            delegation.tools = [
+                CoroutineTool.of(tool) if isinstance(tool, StructuredTool) else tool for tool in delegation.tools
+            ]
+            yield delegation
 
     def _sub_agent(self, entry: AgentEntry) -> CompiledSubAgent:
         runnable = self._remote(entry) if entry.where == "remote" else self._local(entry)

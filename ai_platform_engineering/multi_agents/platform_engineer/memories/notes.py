@@ -13,13 +13,14 @@ from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, PrivateStateAttr
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.graphs.agent_graph import with_prompt_section
+from ai_platform_engineering.graphs.coroutine_tool import CoroutineTool
 from ai_platform_engineering.graphs.long_results import tool_name
 from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.multi_agents.platform_engineer.memories.texts import (
@@ -163,7 +164,7 @@ def _remember_tool(memories: Memories) -> BaseTool:
         memory = await memories.remember(owner, text)
         return remembered_text(memory, len(await memories.list_all(owner)))
 
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=remember,
         name=REMEMBER,
         description="Remember something for the person who asks, in all later conversations. Call it only when the "
@@ -179,7 +180,7 @@ def _list_tool(memories: Memories) -> BaseTool:
     async def list_memories(runtime: ToolRuntime) -> str:
         return listed_text(await memories.list_all(_owner(runtime)))
 
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=list_memories,
         name=LIST_MEMORIES,
         description="All that you remember for the person who asks, with ids.",
@@ -198,7 +199,7 @@ def _forget_tool(memories: Memories) -> BaseTool:
             context.audit.record(fact)
         return forgotten
 
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=forget,
         name=FORGET_MEMORY,
         description="Forget one memory of the person who asks, when the person asks for it.",

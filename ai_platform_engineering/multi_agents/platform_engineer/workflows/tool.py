@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, ToolException
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, Field
 
@@ -17,6 +17,7 @@ from ai_platform_engineering.forms.answers import Dismissed, Rejected, Submitted
 from ai_platform_engineering.forms.questions import question_data
 from ai_platform_engineering.forms.validation import InvalidValue, is_blank, validated
 from ai_platform_engineering.graphs.ask_tool import dismissed
+from ai_platform_engineering.graphs.coroutine_tool import CoroutineTool
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Input, Workflow, suggestion
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import WORKFLOW_KEY, begin
 from ai_platform_engineering.runs.plan import WORKFLOW_TOOL
@@ -70,7 +71,7 @@ def start_tool(workflows: Mapping[str, Workflow]) -> BaseTool:
         message = ToolMessage(f"The workflow {workflow.title} has started.", tool_call_id=runtime.tool_call_id or "")
         return Command(update={WORKFLOW_KEY: begin(workflow, inputs), "messages": [message]})
 
-    return StructuredTool.from_function(
+    return CoroutineTool.from_function(
         coroutine=start, name=START_TOOL, description=_DESCRIPTION, args_schema=_StartArguments, infer_schema=False
     )
 
