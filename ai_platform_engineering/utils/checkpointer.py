@@ -119,8 +119,8 @@ async def _expiring(saver: FallbackSaver | MemorySaver, minutes: float) -> Async
         await stop_tasks(rounds)
 
 
-async def settle(graph: Graph, thread_id: str, *, for_good: bool = False) -> None:
-    """Delete the checkpoints that a run no longer needs when it has ended; with `for_good` the whole conversation.
+async def settle(graph: Graph, thread_id: str) -> None:
+    """Delete the checkpoints that a run no longer needs when it has ended.
 
     If the run waits for a form, the conversation is persisted instead. Call this before the form is shown: then the
     form can be answered even if this process dies.
@@ -129,9 +129,13 @@ async def settle(graph: Graph, thread_id: str, *, for_good: bool = False) -> Non
     # The value of a delta channel is spread over earlier checkpoints, so these must stay.
     has_deltas = any(isinstance(channel, DeltaChannel) for channel in graph.channels.values())
     if isinstance(saver, ConversationSaver) and not has_deltas:
-        has_ended = await saver.keep_latest(thread_id)
-        if has_ended and for_good:
-            await saver.forget([thread_id])
+        await saver.keep_latest(thread_id)
+
+
+async def forget(graph: Graph, thread_id: str) -> None:
+    """Delete a conversation that has ended for good."""
+    if isinstance(graph.checkpointer, ConversationSaver):
+        await graph.checkpointer.forget([thread_id])
 
 
 async def until_stored(graph: Graph) -> None:

@@ -12,7 +12,7 @@ from langgraph.types import Command
 
 from ai_platform_engineering.settings import Settings, SettingsError, load_settings
 from ai_platform_engineering.storage.data_files import check_data_files
-from ai_platform_engineering.utils.checkpointer import FallbackSaver, checkpointer_for, settle
+from ai_platform_engineering.utils.checkpointer import FallbackSaver, checkpointer_for, forget, settle
 from tests.fixtures.store_files import STORES
 from tests.utils.test_checkpointer import agent_with, ask, graph_with, states, thread
 
@@ -106,12 +106,12 @@ async def test_pending_forms_of_a_file_without_a_version_can_be_answered(tmp_pat
         graph = graph_with(saver)
         said = await ask(graph, "nested", Command(resume="that one"))
         assert said == ["hello", "seen 1", "ask", "answered that one"]
-        await settle(graph, "nested", for_good=True)
+        await forget(graph, "nested")
         agent = agent_with(saver)
         assert (await ask(agent, "called", Command(resume="this")))[-2:] == ["this", "Four."]
         await settle(agent, "called")
         assert await states(saver, "called") == [""]
-        await settle(agent, "called", for_good=True)
+        await forget(agent, "called")
     with closing(sqlite3.connect(path)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         assert tables == {"checkpoints", "writes"}

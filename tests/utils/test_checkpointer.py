@@ -40,6 +40,7 @@ from ai_platform_engineering.utils.checkpointer import (
     FallbackSaver,
     MemorySaver,
     checkpointer_for,
+    forget,
     release,
     settle,
 )
@@ -149,7 +150,7 @@ async def test_what_waits_for_an_answer_is_kept_whole_and_trimmed_once_it_is_ans
     await ask(graph, "a", "hello")
     await settle(graph, "a")
     await ask(graph, "a", "ask")
-    await settle(graph, "a", for_good=True)
+    await settle(graph, "a")
     assert len(await states(saver, "a")) > 1
     snapshot = await graph.aget_state(thread("a"))
     assert [pending.value for pending in snapshot.interrupts] == ["which?"]
@@ -159,7 +160,7 @@ async def test_what_waits_for_an_answer_is_kept_whole_and_trimmed_once_it_is_ans
     await settle(graph, "a")
     assert await states(saver, "a") == [""]
     assert len(await ask(graph, "a", "again")) == 6
-    await settle(graph, "a", for_good=True)
+    await forget(graph, "a")
     assert await states(saver, "a") == []
 
 
@@ -226,7 +227,7 @@ async def main():
         await ask(graph, "a", "hello")
         await settle(graph, "a")
         await ask(graph, "a", "ask")
-        await settle(graph, "a", for_good=True)
+        await settle(graph, "a")
         os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main())
@@ -298,7 +299,7 @@ async def test_conversations_that_wait_take_no_memory(tmp_path: Path, monkeypatc
         async def park(first: int, last: int) -> int:
             for number in range(first, last):
                 await ask(graph, f"c{number}", "ask")
-                await settle(graph, f"c{number}", for_good=True)
+                await settle(graph, f"c{number}")
             gc.collect()
             return tracemalloc.get_traced_memory()[0]
 
@@ -357,7 +358,7 @@ async def test_a_run_that_ends_without_the_answer_it_asked_for_leaves_nothing_wa
     await settle(graph, "a")
     with pytest.raises(ZeroDivisionError):
         await ask(graph, "a", Command(resume="fail"))
-    await settle(graph, "a", for_good=for_good)
+    await settle(graph, "a")
     assert len(await states(saver, "a")) > 1, "what LangGraph kept does not tell failing from waiting"
     await release(graph, "a", for_good=for_good)
     assert await states(saver, "a") == left

@@ -34,7 +34,14 @@ from ai_platform_engineering.runs.translation import (
 from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
 from ai_platform_engineering.storage.event_log.event_log import SupersededError
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.checkpointer import is_persistent, release, settle, store_problem, until_stored
+from ai_platform_engineering.utils.checkpointer import (
+    forget,
+    is_persistent,
+    release,
+    settle,
+    store_problem,
+    until_stored,
+)
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -263,12 +270,14 @@ class GraphRun:
         return "sync" if self._context.effects is not None else "exit"
 
     async def _settle(self, ending: Event) -> None:
-        for_good = self._context.delegated
+        thread_id, is_delegated = self._context.context_id, self._context.delegated
         try:
             if isinstance(ending, Failed):
-                await abandon(self._graph, self.interrupted, for_good=for_good)
+                await abandon(self._graph, self.interrupted, for_good=is_delegated)
+            elif is_delegated and not isinstance(ending, InputRequired):
+                await forget(self._graph, thread_id)
             else:
-                await settle(self._graph, self._context.context_id, for_good=for_good)
+                await settle(self._graph, thread_id)
         except Exception:  # the answer was sent; the next run trims the conversation
             logger.exception("%s: the conversation could not be trimmed", self._context.trace_id)
 
