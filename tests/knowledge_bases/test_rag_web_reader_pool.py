@@ -22,6 +22,7 @@ from ai_platform_engineering.knowledge_bases.rag.web import reader_process as re
 from ai_platform_engineering.knowledge_bases.rag.web.reader_pool import ReaderPool
 from tests.knowledge_bases.rag_servers import rag_server
 from tests.knowledge_bases.websites import website
+from tests.mcp.support import descendants
 
 pytestmark = pytest.mark.process
 
@@ -40,8 +41,8 @@ async def read(readers: ReaderPool, content: bytes = PAGE) -> str:
 
 def children(of: int | None = None) -> list[Path]:
     """The processes that read pages for a process."""
-    found = Path(f"/proc/{of or os.getpid()}/task/{of or os.getpid()}/children").read_text().split()
-    return [Path("/proc", child) for child in found if b"reader_main" in Path("/proc", child, "cmdline").read_bytes()]
+    found = sorted(process for process, command in descendants(of).items() if "reader_main" in command)
+    return [Path("/proc", str(process)) for process in found]
 
 
 def soon(true: Callable[[], object], seconds: float = 60) -> None:
