@@ -121,8 +121,13 @@ async def test_many_callers_and_two_kills(mcp_servers: Start, scripted: Scripted
         await asyncio.gather(killer(), *(caller() for _ in range(50)))
         last = await asyncio.gather(*(pid.ainvoke({}) for _ in range(50)))
     assert set(last) == {answers[-1]}
-    assert all("The scripted server stopped while pid was running." in error for error in errors)
-    assert len(errors) <= 100
+    # On a busy machine, both kills may come before a call has been sent.
+    lost = [error for error in errors if "pid was not run" not in error]
+    assert {*lost} <= {
+        "The scripted server stopped while pid was running. Whether it took effect is unknown; check before trying "
+        "again."
+    }
+    assert len(lost) <= 100
 
 
 async def test_a_call_is_not_sent_twice(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
