@@ -39,9 +39,9 @@ async def test_a_connection_that_ends_is_made_again(slack: Slack, way: str) -> N
     app, heard = listening_app(slack)
     ada = slack.person("ada")
     async with connected(slack, app) as connection:
-        # On a busy machine a ping may be late, and then the connection is made once more.
-        await eventually(connection.ready)
+        assert await connection.ready()
         await (slack.sockets.disconnect() if way == "asked" else slack.sockets.drop())
+        # On a busy machine a ping may be late, and then the connection is made once more.
         await slack.until(lambda: slack.sockets.opened >= 2)
         await slack.connected()
         await ada.says(slack.direct(ada), "still there?")
@@ -61,7 +61,7 @@ async def test_an_address_that_is_no_good_any_more_is_not_tried_for_ever(slack: 
         assert not await connecting.ready()
         forgetting.cancel()
         await entering
-        await eventually(connecting.ready)
+        assert await connecting.ready()
     finally:
         await connecting.__aexit__(None, None, None)
 
@@ -72,7 +72,7 @@ async def test_an_address_to_begin_with_that_came_too_late_is_asked_for_anew(sla
     async with SocketModeConnection(
         app, slack.app.app_token, library_log(), ping_seconds=0.1, address=stale
     ) as connection:
-        await eventually(connection.ready)
+        assert await connection.ready()
     assert len(slack.calls("apps.connections.open")) == 1
     assert slack.violations == []
 
