@@ -27,14 +27,16 @@ class Machine:
     libraries: str
     load_before: float
     load_after: float | None = None
-    extras: str = ""
-    """The installed extras. Some packages of them are imported by libraries at a start, also of the plain graph."""
+    extras: str | None = None
+    """The installed extras; None if that was not recorded. Libraries import some packages of them at a start, also in
+    the plain graph."""
 
     @property
     def description(self) -> str:
+        extras = "not recorded" if self.extras is None else self.extras or "none"
         return (
             f"{self.processor}, {self.cores} cores, {self.memory_gb:.0f} GB, {self.system}, Python {self.python}; "
-            f"{self.libraries}{f'; with the extras {self.extras}' if self.extras else ''}"
+            f"{self.libraries}; extras: {extras}"
         )
 
     @property

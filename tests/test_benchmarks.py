@@ -179,11 +179,12 @@ def test_a_section_names_the_run_of_each_of_its_measurements() -> None:
 
 
 def test_the_machine_names_the_installed_extras() -> None:
-    named = this_machine().extras.split(", ")
+    named = (this_machine().extras or "").split(", ")
     for extra, package in {"aws": "boto3", "redis": "redisvl"}.items():
         assert (extra in named) == (find_spec(package) is not None)
     assert "openai" not in named
-    assert replace(this_machine(), extras="aws, groq").description.endswith("; with the extras aws, groq")
+    shown = [replace(this_machine(), extras=extras).description.rpartition("; ")[2] for extras in ("aws", "", None)]
+    assert shown == ["extras: aws", "extras: none", "extras: not recorded"]
 
 
 def test_every_question_names_places_that_are_there() -> None:
